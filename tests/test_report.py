@@ -28,6 +28,7 @@ from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.crawls import Counts, counts_beside
 from dedup_middleware.records.log import Record, RecordLog, Records
 from dedup_middleware.report.data import gather
+from dedup_middleware.report.near_misses import NearMisses
 from dedup_middleware.report.page import html, words
 from dedup_middleware.report.tallies import Tallies
 from dedup_middleware.settings import Config
@@ -66,18 +67,48 @@ def logged(folder: Path, *records: Record) -> Config:
 
 
 class TestTallies:
-    def test_a_page_that_is_dropped_by_each_crawl_is_one_page_of_its_cluster(self) -> None:
+    def test_a_page_that_is_dropped_by_each_crawl_is_one_page_of_its_host(self) -> None:
         tallies = tallied(record(), record(run="two"))
-        assert tallies.clusters() == {"http://b.test/1": ["http://a.test/1"]}
+        assert tallies.pairs_of_hosts() == {("a.test", "b.test"): 1}
         assert tallies.bytes == 2000
 
-    def test_a_page_that_was_released_is_in_no_cluster(self) -> None:
+    def test_a_page_that_was_released_repeats_no_host(self) -> None:
         again = record(verdict="related", outcome="released", items_dropped=0)
-        assert not tallied(record(), again).clusters()
+        assert not tallied(record(), again).pairs_of_hosts()
 
-    @pytest.mark.parametrize(("score", "place"), [(0, 0), (0.79, 39), (0.8, 40), (1, 49)])
-    def test_scores_are_binned(self, score: float, place: int) -> None:
-        assert tallied(record(score=score)).dropped_by_score[place] == 1
+
+class TestNearMisses:
+    def test_the_most_doubtful_come_first(self) -> None:
+        near = NearMisses(3)
+        for number, (reason, score) in enumerate(
+            [
+                (Reason.BELOW_THRESHOLD, 0.6),
+                (Reason.KEPT_ON_REQUEST, 1.0),
+                (Reason.OTHER_NUMBERS, 0.95),
+                (Reason.BELOW_THRESHOLD, 0.79),
+                (Reason.OTHER_TITLE, None),
+            ]
+        ):
+            near.add(record(f"http://a.test/{number}", verdict="related", outcome="kept", reason=reason, score=score))
+        assert [each.score for each in near.queue()] == [0.95, 0.79, 0.6]
+        assert len(near.urls) == 5
+
+    def test_a_page_counts_once_as_its_last_record_has_it(self) -> None:
+        near = NearMisses(3)
+        kept = {"verdict": "related", "outcome": "kept", "reason": Reason.OTHER_TITLE}
+        near.add(record(**kept))
+        near.add(record(**kept, score=0.9, run="two"))
+        assert [(each.run, each.score) for each in near.queue()] == [("two", 0.9)]
+        near.add(record(verdict="related", outcome="released", reason=Reason.RELEASED))
+        assert not near.urls
+        assert not near.queue()
+
+    def test_memory_is_bounded(self) -> None:
+        near = NearMisses(2)
+        for number in range(50):
+            near.add(record(f"http://a.test/{number}", verdict="related", outcome="kept", score=number / 100))
+        assert [each.score for each in near.queue()] == [0.49, 0.48]
+        assert len(near.urls) == 50
 
 
 class TestGathering:
@@ -126,7 +157,7 @@ class TestGathering:
 
     def test_the_sentences_of_both_pages_are_marked(self, shown: Demo) -> None:
         report = gather(shown.config)
-        columns = report.summary["drops"]["columns"]
+        columns = report.summary["pairs"]["columns"]
         marks = set()
         for url, detail in zip(columns["url"], report.details, strict=True):
             if COPIER in url and detail["texts"]:
@@ -136,10 +167,13 @@ class TestGathering:
         assert ("=", True) not in marks
 
     def test_the_most_doubtful_pairs_come_with_their_texts(self, shown: Demo) -> None:
-        report = gather(shown.config, pairs=5)
-        scores = report.summary["drops"]["columns"]["score"]
-        chosen = [score for score, detail in zip(scores, report.details, strict=True) if detail["texts"]]
-        assert sorted(chosen) == sorted(scores)[:5]
+        report = gather(shown.config, pairs=6)
+        scores = report.summary["pairs"]["columns"]["score"]
+        drops = report.summary["duplicates"]
+        chosen = [n for n, detail in enumerate(report.details) if detail["texts"]]
+        assert sorted(scores[n] for n in chosen if n < drops) == sorted(scores[:drops])[:4]
+        assert [n for n in chosen if n >= drops] == [drops, drops + 1]
+        assert report.summary["near"]["pages"] == len(scores) - drops == 2
 
     def test_of_a_store_in_use_the_log_alone_is_shown(self, shown: Demo, tmp_path: Path) -> None:
         page = tmp_path / "report.html"

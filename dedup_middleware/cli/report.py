@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.cli.call import add_run_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.plugin.messages import crawl_command
 from dedup_middleware.report import page
 from dedup_middleware.report.data import gather
 from dedup_middleware.terminal import plural, progress, tell
@@ -33,6 +34,10 @@ def run(call: Call) -> None:
     config, opts = call.config, call.opts
     with progress("reading the log and the store") as step:
         report = gather(config, opts.run, step=step)
+    report.summary["commands"] = {
+        "allow": crawl_command(config, "allow"),
+        "tune": crawl_command(config, "tune", "--labels", "dedup-labels.jsonl"),
+    }
     with whole_file(Path(opts.output), page.is_report) as draft:
         draft.write(page.html(report).encode("utf8"))
     crawls = report.summary["crawls"]

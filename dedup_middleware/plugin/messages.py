@@ -81,7 +81,7 @@ def one_original(config: Config, host: str, original: str, repeats: int, pages: 
     """Return the warning that *repeats* of the *pages* of *host* repeat the one page *original*."""
     line = f"{repeats} of {pages} pages of {host} repeat {original}. If they should not, stop the crawl"
     if config.log is not None:
-        line += f": `{log_command(config, '--host', host, '--original', original)}` shows them"
+        line += f": `{crawl_command(config, 'log', '--host', host, '--original', original)}` shows them"
     if config.action is Action.DROP and config.store != "memory:":
         allow = scrapy_dedup("allow", "--host", host, "--original", original, store=config.store)
         line += f"; `{allow}` releases their items in the next crawl"
@@ -95,7 +95,7 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
         f"Set DEDUP_PREFERRED = [{host!r}] to keep those of {host}, or [{other!r}] if the drops are right"
     )
     if config.log is not None:
-        line += f"; `{log_command(config, '--host', host)}` shows them"
+        line += f"; `{crawl_command(config, 'log', '--host', host)}` shows them"
     return line
 
 
@@ -176,8 +176,8 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
     if config.log is not None:
         where = {
             "records until the failure" if stat("failures") else "records": config.log,
-            "list the duplicates": log_command(config),
-            "open the report": _command(config, "report", "--open"),
+            "list the duplicates": crawl_command(config, "log"),
+            "open the report": crawl_command(config, "report", "--open"),
         }
         text += "".join(f"\n  {label:<27}{value}" for label, value in where.items())
     return f"dedup summary{text}"
@@ -202,12 +202,7 @@ def _pages(stat: Callable[[str], int]) -> Iterator[tuple[str, int]]:
     yield from ((f"    {reason}", count) for reason, count in unchecked.most_common())
 
 
-def log_command(config: Config, *words: str) -> str:
-    """Return the command ``scrapy dedup log WORDS`` for the log of this crawl."""
-    return _command(config, "log", *words)
-
-
-def _command(config: Config, *words: str) -> str:
+def crawl_command(config: Config, *words: str) -> str:
     """Return the command ``scrapy dedup WORDS`` for the log and the store of this crawl.
 
     With its spider where that leads there: in the project, if no setting names another log.

@@ -25,6 +25,7 @@ from dedup_middleware.records.log import (
     log_of,
 )
 from dedup_middleware.report.crawls import Crawls
+from dedup_middleware.report.near_misses import NearMisses
 from dedup_middleware.report.tallies import Tallies, host_at, score_of, signs
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import clauses, marked_sentences, one_line
@@ -39,11 +40,11 @@ if TYPE_CHECKING:
 
 #: Dropped pages in the table: the latest.
 ROWS = 100_000
-#: Pairs of which both whole texts are shown: the most doubtful.
+#: Near misses in the queue: the most doubtful.
+NEAR_MISSES = 5_000
+#: Pairs of which both whole texts are shown: the most doubtful duplicates and near misses.
 PAIRS = 2_000
 _HOSTS = 12
-_CLUSTERS = 12
-_OF_A_CLUSTER = 10
 #: Columns with few different values: each value is written once, and the rows have its number.
 _TABLED = ("original", "host", "reason", "outcome", "run")
 
@@ -53,7 +54,7 @@ class Report:
     """What a report shows."""
 
     summary: dict[str, Any]
-    """All but the pairs; with the table of dropped pages by columns, the latest first."""
+    """All but the pairs; with their table by columns: duplicates, the latest first, and then near misses."""
     details: list[dict[str, Any]] = field(default_factory=list)
     """Of each of these pages, what is shown when it is opened."""
 
@@ -68,26 +69,33 @@ def gather(
     """
     log = log_of(config)
     run = crawl_named(log, run)
-    tallies, crawls = Tallies(ROWS), Crawls(read_counts(log), run)
+    tallies, near, crawls = Tallies(ROWS), NearMisses(NEAR_MISSES), Crawls(read_counts(log), run)
     for record in Records(log, RecordFilter(run=run)):
         tallies.add(record)
+        near.add(record)
         crawls.add_record(record)
         step()
     if not tallies.records and not crawls.found():
         whose = f"of the crawl {run}" if run else "yet"
         raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
-    rows = [*reversed(tallies.duplicates)]
+    duplicates, queue = [*reversed(tallies.duplicates)], near.queue()
+    rows = duplicates + queue
     with stored(config) as (store, note):
-        summary = _summary(config, tallies, rows, run) | {"crawls": crawls.summary(), "note": note}
+        summary = _summary(config, tallies, run) | {"crawls": crawls.summary(), "note": note}
+        summary["pairs"] = _columns(rows)
+        differences = [_cut(record.difference, 1, DIFFERENCE_CHARACTERS) for record in queue]
+        summary["near"] = {"pages": len(near.urls), "differences": differences}
         summary["signs"] = signs(tallies, crawls.sum.hosts.pages) | {"pages_are_known": not crawls.uncounted()}
         details = [_detail(record) for record in rows]
-        for number in most_doubtful(rows, pairs) if store is not None else ():
+        near_pairs = range(len(rows))[len(duplicates) :][: pairs // 2]
+        doubtful = [*most_doubtful(duplicates, pairs - len(near_pairs)), *near_pairs]
+        for number in doubtful if store is not None else ():
             details[number]["texts"] = store.side_by_side(rows[number]) if store is not None else None
             step()
     return Report(summary, details)
 
 
-def _summary(config: Config, tallies: Tallies, rows: list[Record], run: str | None) -> dict[str, Any]:
+def _summary(config: Config, tallies: Tallies, run: str | None) -> dict[str, Any]:
     method = published_method(config.fingerprint)
     return {
         "made": now(),
@@ -98,11 +106,9 @@ def _summary(config: Config, tallies: Tallies, rows: list[Record], run: str | No
         "duplicates": tallies.duplicates_met,
         "outcomes": dict(tallies.outcomes),
         "bytes": tallies.bytes,
+        # With the options of this crawl, where the caller knows them.
+        "commands": {"allow": "scrapy dedup allow", "tune": "scrapy dedup tune --labels dedup-labels.jsonl"},
         "hosts": _hosts(tallies.pairs_of_hosts()),
-        "clusters": _clusters(tallies.clusters()),
-        "scores": {"dropped": tallies.dropped_by_score, "kept": tallies.kept_by_score},
-        "kept": _kept(tallies),
-        "drops": _columns(rows),
     }
 
 
@@ -123,25 +129,6 @@ def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
         "copying_total": [copying[row] for row in rows],
         "others": {"copying": max(0, len(copying) - _HOSTS), "copied": max(0, len(copied) - _HOSTS)},
     }
-
-
-def _clusters(clusters: dict[str, list[str]]) -> list[dict[str, Any]]:
-    largest = sorted(clusters.items(), key=lambda item: -len(item[1]))[:_CLUSTERS]
-    return [
-        {"original": original, "pages": len(urls), "hosts": len({*map(host_at, urls)}), "some": urls[:_OF_A_CLUSTER]}
-        for original, urls in largest
-    ]
-
-
-def _kept(tallies: Tallies) -> list[dict[str, Any]]:
-    return [
-        {"reason": reason, "pages": kept.pages, "examples": [*map(_short, kept.examples)]}
-        for reason, kept in sorted(tallies.kept.items(), key=lambda item: -item[1].pages)
-    ]
-
-
-def _short(example: dict[str, Any]) -> dict[str, Any]:
-    return example | {"difference": _cut(example["difference"], MAX_DIFFERENCES, DIFFERENCE_CHARACTERS)}
 
 
 def _columns(rows: Iterable[Record]) -> dict[str, Any]:

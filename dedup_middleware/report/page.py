@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _LIBRARIES = ("uplot.js", "table-core.js")
 #: In this order: each uses those before it.
-_SCRIPTS = ("text.js", "charts.js", "sections.js", "table.js", "sheet.js", "crawls.js", "pair.js", "start.js")
+_SCRIPTS = (
+    *("text.js", "charts.js", "sections.js", "clusters.js", "scores.js", "table.js", "sheet.js", "crawls.js"),
+    *("labels.js", "diff.js", "pair.js", "start.js"),
+)
 #: Pages whose pairs are unpacked together.
 PAGES_TOGETHER = 100
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.items import field_of
-from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
+from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
 from dedup_middleware.urls import host_of
 
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.records.log import Record
 
-#: Bins of the histogram of scores, from 0 to 1.
-BINS = 50
-_EXAMPLES = 5
 host_at = lru_cache(maxsize=100_000)(host_of)
 
 
@@ -34,14 +30,6 @@ class Last(NamedTuple):
     original: str | None
     """The URL of the page that it repeats; ``None`` if it is not a duplicate."""
     score: float | None
-
-
-@dataclass(slots=True)
-class Kept:
-    """Pages that were kept for one reason, though another page has their text."""
-
-    pages: int = 0
-    examples: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_EXAMPLES))
 
 
 class Tallies:
@@ -59,12 +47,9 @@ class Tallies:
         self.scores_of_others: defaultdict[tuple[str, str], float] = defaultdict(float)
         """The sum of their scores."""
         self.outcomes: Counter[str] = Counter()
-        self.kept: defaultdict[str, Kept] = defaultdict(Kept)
         self.fields: Counter[str] = Counter()
         self.compared = 0
         """Pages whose items were compared: duplicates, and pages that a field of their item kept."""
-        self.dropped_by_score = [0] * BINS
-        self.kept_by_score = [0] * BINS
         self.bytes = 0
         """Of the bodies of duplicates."""
 
@@ -80,11 +65,9 @@ class Tallies:
         if is_duplicate:
             self._add_duplicate(record)
             self._add_repeat(now, 1)
-        elif record.outcome != Outcome.RELEASED.value and record.reason in DIFFERENCES:
-            self._add_kept(record)
-        if score is not None and record.outcome != Outcome.RELEASED.value:
-            bins = self.dropped_by_score if is_duplicate else self.kept_by_score
-            bins[min(int(score * BINS), BINS - 1)] += 1
+        elif record.reason == Reason.ITEM_FIELD_DIFFERS.value:
+            self.compared += 1
+            self.fields.update(set(map(field_of, record.difference)))
 
     def _add_duplicate(self, record: Record) -> None:
         self.duplicates.append(record)
@@ -99,25 +82,9 @@ class Tallies:
             self.repeats_of_others[page.host, other] += count
             self.scores_of_others[page.host, other] += count * (page.score or 0.0)
 
-    def _add_kept(self, record: Record) -> None:
-        kept = self.kept[record.reason]
-        kept.pages += 1
-        kept.examples.append({"url": record.url, "original": record.original_url, "difference": record.difference})
-        if record.reason == Reason.ITEM_FIELD_DIFFERS.value:
-            self.compared += 1
-            self.fields.update(set(map(field_of, record.difference)))
-
     def pairs_of_hosts(self) -> Counter[tuple[str, str]]:
         """Return how many pages of the first host repeat one of the second."""
         return Counter((page.host, host_at(page.original)) for page in self.last.values() if page.original)
-
-    def clusters(self) -> dict[str, list[str]]:
-        """Return the URLs of the pages that repeat each original."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for url, page in self.last.items():
-            if page.original:
-                found[page.original].append(url)
-        return found
 
 
 def score_of(record: Record) -> float | None:

@@ -1,4 +1,4 @@
-// Two charts by uPlot: the pages over time, and the histogram of scores.
+// A chart by uPlot: the pages over time.
 
 const CHART_HEIGHT = 220;
 // Seconds between two times on an axis; uPlot's own are in the browser's time zone.
@@ -16,7 +16,7 @@ function colour(name) {
 
 function drawCharts(summary) {
   charts.forEach((chart) => chart.destroy());
-  charts = [drawOverTime(summary), drawScores(summary)].filter((chart) => chart !== null);
+  charts = [drawOverTime(summary)].filter((chart) => chart !== null);
 }
 
 /** Make the charts as wide as their places are now. */
@@ -58,39 +58,6 @@ function drawOverTime(summary) {
   });
 }
 
-function drawScores(summary) {
-  const { dropped, kept } = summary.scores;
-  const width = 1 / dropped.length;
-  const all = dropped.map((count, bin) => count + kept[bin]);
-  const sum = (counts) => counts.reduce((total, count) => total + count, 0);
-  const place = document.querySelector("#scores .chart");
-  place.replaceChildren();
-  place.hidden = sum(all) === 0;
-  if (place.hidden) return null;
-  const threshold = percent(summary.threshold);
-  const label = word("scores_chart", { dropped: sum(dropped), kept: sum(kept), threshold });
-  const drawn = chart(place, label, {
-    data: [all.map((_, bin) => (bin + 0.5) * width), all, dropped],
-    series: [bars("muted"), bars("accent")],
-    range: [0, 1],
-    xValues: (_, splits) => splits.map((share) => percent(share)),
-    yValues: (_, splits) => splits.map((value) => (Number.isInteger(value) ? number(value) : "")),
-    readout: (bin) =>
-      `${percent(bin * width)}–${percent((bin + 1) * width)} · ${number(dropped[bin])} ${word("scores_dropped")}, ` +
-      `${number(kept[bin])} ${word("scores_kept")}`,
-    over: (u) => drawThreshold(u, summary.threshold, word("scores_threshold", { n: threshold })),
-  });
-  place.prepend(
-    make(
-      "p",
-      { class: "legend" },
-      make("span", { class: "key accent" }, word("scores_dropped")),
-      make("span", { class: "key muted" }, word("scores_kept")),
-    ),
-  );
-  return drawn;
-}
-
 /** Return a fill with stripes, for eyes and printers that see no colours. */
 function striped(name) {
   const side = 6 * devicePixelRatio;
@@ -113,7 +80,7 @@ function bars(name) {
 }
 
 /** Return a chart of bars in `place`, whose numbers at the pointer are read out below it. */
-function chart(place, label, { data, series, range, incrs, xValues, yValues, readout, over }) {
+function chart(place, label, { data, series, range, incrs, xValues, yValues, readout }) {
   const output = make("p", { class: "readout", "aria-hidden": "true" }, "\u00a0");
   const canvas = make("div", { class: "canvas", role: "img", "aria-label": label });
   place.append(canvas, output);
@@ -133,28 +100,9 @@ function chart(place, label, { data, series, range, incrs, xValues, yValues, rea
       series: [{}, ...series],
       hooks: {
         setCursor: [(u) => (output.textContent = u.cursor.idx === null ? "\u00a0" : readout(u.cursor.idx))],
-        draw: over ? [over] : [],
       },
     },
     data,
     canvas,
   );
-}
-
-function drawThreshold(u, threshold, label) {
-  const context = u.ctx;
-  const x = Math.round(u.valToPos(threshold, "x", true));
-  context.save();
-  context.strokeStyle = context.fillStyle = colour("ink");
-  context.lineWidth = devicePixelRatio;
-  context.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
-  context.beginPath();
-  context.moveTo(x, u.bbox.top);
-  context.lineTo(x, u.bbox.top + u.bbox.height);
-  context.stroke();
-  context.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-  context.textAlign = threshold > 0.5 ? "right" : "left";
-  context.textBaseline = "top";
-  context.fillText(label, x + (threshold > 0.5 ? -6 : 6) * devicePixelRatio, u.bbox.top);
-  context.restore();
 }

@@ -133,7 +133,7 @@ function renderHostPages(summary) {
   const rows = hostRows(summary.crawls.kinds, summary.crawls.hosts);
   const place = body("host-pages");
   if (!isFull("host-pages", rows.length)) return;
-  const has = new Set(summary.drops.tables.host);
+  const has = new Set(summary.pairs.tables.host);
   const columns = [
     { id: "host", label: word("host"), isText: true, value: (row) => row.host, show: (row) => hostCell(row.host) },
     ...pageColumns(rows, (row) => row.pages),

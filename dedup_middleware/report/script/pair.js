@@ -1,8 +1,9 @@
-// A page and the one that it repeats, side by side, in a dialog.
+// A page and the one that it is similar to, side by side, in a dialog with an address of its own.
 
-const MARKS = { "=": "same", "~": "near", "+": "new", "": "short" };
 const unpackedPairs = new Map();
 let openedPair = null;
+let onlyDifferences = false;
+let commands = {};
 
 async function detailsOf(n) {
   const chunk = Math.floor(n / PAGES_TOGETHER);
@@ -10,44 +11,99 @@ async function detailsOf(n) {
   return unpackedPairs.get(chunk)[n % PAGES_TOGETHER];
 }
 
-async function openPair(n) {
-  const dialog = document.getElementById("pair");
-  openedPair = n;
-  const isFirst = !dialog.open;
-  if (isFirst) {
+function pairDialog() {
+  return document.getElementById("pair");
+}
+
+/** Open the pair `n`; its neighbours are those in `list`, which has `root`, `rows()` and `turnTo(n)`. */
+async function openPair(n, list) {
+  const dialog = pairDialog();
+  openedPair = { n, list };
+  if (!dialog.open) {
     dialog.replaceChildren(make("p", { id: "pair-title" }, word("pair_loading")));
     dialog.showModal();
   }
+  setAddress(`#pair=${encodeURIComponent(visible(valueOf("url", n)))}${runInAddress(n)}`);
   const details = await detailsOf(n);
-  if (openedPair !== n) return;
-  dialog.replaceChildren(pairHead(n), pairFacts(n, details), ...pairBody(n, details));
+  if (openedPair?.n !== n) return;
+  const focused = dialog.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+  dialog.replaceChildren(pairHead(n, list), pairFacts(n, details), ...pairBody(n, details));
   dialog.scrollTop = 0;
-  if (isFirst) dialog.querySelector(".close").focus();
+  (dialog.querySelector(`[data-name="${focused}"]:not(:disabled)`) ?? dialog.querySelector(".close")).focus();
 }
 
 /** Show the opened pair in another language. */
 function renderPair() {
-  if (document.getElementById("pair").open) openPair(openedPair);
+  if (pairDialog().open) openPair(openedPair.n, openedPair.list);
 }
 
 function closedPair() {
-  const row = document.querySelector(`[data-row="${openedPair}"] .open`);
-  if (row) focusRow([...document.querySelectorAll(".open")], row);
+  // The event comes late: another pair may be open already.
+  if (pairDialog().open || !openedPair) return;
+  const { n, list } = openedPair;
   openedPair = null;
+  setAddress(location.pathname + location.search);
+  const button = list.root.querySelector(`[data-row="${n}"] .open`);
+  if (button) focusAmong([...button.closest("tbody").querySelectorAll(".open")], button);
 }
 
-function pairHead(n) {
-  const rows = chosenRows();
+function goTo(step) {
+  const { n, list } = openedPair;
+  const rows = list.rows();
   const place = rows.indexOf(n);
-  const go = (step) => async () => {
-    const to = rows[place + step];
-    const { pageSize } = table.getState().pagination;
-    table.setPageIndex(Math.floor((place + step) / pageSize));
-    await openPair(to);
-    const button = document.querySelector(step < 0 ? "#pair .back" : "#pair .on");
-    (button.disabled ? document.querySelector("#pair .close") : button).focus();
-  };
+  const next = rows[place + step];
+  if (place < 0 || next === undefined) return;
+  list.turnTo(next);
+  openPair(next, list);
+}
+
+/** Listen to the keys of the dialog: the arrows lead to the neighbours, 1 and 2 label. */
+function pairKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || !openedPair) return;
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const button = /^\d$/.test(event.key) ? pairDialog().querySelector(`[data-key="${event.key}"]`) : null;
+  if (step) goTo(step);
+  else if (button) button.click();
+  else return;
+  event.preventDefault();
+}
+
+function setAddress(address) {
+  try {
+    history.replaceState(null, "", address);
+  } catch {
+    // In a frame without an address.
+  }
+}
+
+/** Return what tells the pair `n` from another one of the same page: its crawl. */
+function runInAddress(n) {
+  return pairOf(valueOf("url", n)) === n ? "" : `&run=${encodeURIComponent(visible(valueOf("run", n)))}`;
+}
+
+/** Return the number of the pair with the page `url` in the crawl `run`, the latest if none is given; -1 without one. */
+function pairOf(url, run) {
+  return pairs.columns.url.findIndex((each, n) => visible(each) === url && (run === null || run === undefined || visible(valueOf("run", n)) === run));
+}
+
+/** Open the pair that the address of the report names. */
+function openAddressed() {
+  const named = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
+  const url = named.get("pair");
+  if (url === null) return;
+  const n = pairOf(url, named.get("run"));
+  if (n < 0 || openedPair?.n === n) return;
+  const table = n < pairs.shown ? tables.drops : tables.near;
+  table.turnTo(n);
+  openPair(n, table);
+}
+
+function pairHead(n, list) {
+  const rows = list.rows();
+  const place = rows.indexOf(n);
   const title = valueOf("title", n);
+  const neighbour = (name, step, sign) =>
+    make("button", { type: "button", "data-name": name, class: name, disabled: place < 0 || !(place + step in rows), "aria-label": word(name), onclick: () => goTo(step) }, sign);
   return make(
     "header",
     {},
@@ -55,18 +111,18 @@ function pairHead(n) {
     make(
       "div",
       { class: "switches" },
-      make("button", { type: "button", class: "back", disabled: place <= 0, "aria-label": word("previous"), onclick: go(-1) }, "←"),
+      neighbour("previous", -1, "←"),
       make("span", {}, word("pair_place", { n: place + 1, all: rows.length })),
-      make("button", { type: "button", class: "on", disabled: place < 0 || place + 1 >= rows.length, "aria-label": word("next"), onclick: go(1) }, "→"),
-      make("button", { type: "button", class: "close", onclick: () => document.getElementById("pair").close() }, `${word("close")} ✕`),
+      neighbour("next", 1, "→"),
+      make("button", { type: "button", "data-name": "close", class: "close", onclick: () => pairDialog().close() }, `${word("close")} ✕`),
     ),
   );
 }
 
 function pairFacts(n, details) {
   const facts = [
-    ["score", percent(drops.columns.score[n])],
-    ["reason", named("reasons", valueOf("reason", n))],
+    ["score", percent(pairs.columns.score[n], 2)],
+    [n < pairs.shown ? "reason" : "differs", named("reasons", valueOf("reason", n))],
     ["outcome", named("outcomes", valueOf("outcome", n))],
     ["time", visible(valueOf("time", n)).replace("T", " ")],
     ["run", isolated(valueOf("run", n))],
@@ -77,25 +133,71 @@ function pairFacts(n, details) {
 }
 
 function pairBody(n, details) {
-  const sides = { page: valueOf("url", n), original: valueOf("original", n) };
-  const parts = [];
+  const allow = ["dropped", "links_last"].includes(valueOf("outcome", n)) ? allowCommand(commands.allow, valueOf("url", n)) : null;
+  const labelled = labelButtons(n);
+  const parts = [
+    make(
+      "div",
+      { class: "actions" },
+      labelled && make("span", {}, `${word("label")} `, labelled),
+      allow && make("span", {}, `${word("pair_allow")} `, commandToCopy(allow)),
+      copyButton(word("pair_link"), () => location.href),
+    ),
+  ];
   if (details.texts?.original_changed) parts.push(make("p", { class: "note" }, word("pair_changed")));
-  if (details.texts) {
-    const keys = ["same", "near", "new"].map((mark) => make("span", { class: mark }, word(`pair_${mark}`)));
-    parts.push(make("p", { class: "marks" }, ...keys));
-  }
-  const columns = Object.entries(sides).map(([side, url]) =>
-    make("section", {}, make("h3", {}, word(`pair_${side}`)), make("p", {}, link(url)), ...pairText(details.texts?.[side])),
+  if (details.difference.length) parts.push(quoted("pair_difference", details.difference));
+  const heads = ["page", "original"].map((side) =>
+    make("div", {}, make("h3", {}, word(side === "original" && n >= pairs.shown ? "pair_other" : `pair_${side}`)), make("p", {}, link(valueOf(side === "page" ? "url" : side, n)))),
   );
-  parts.push(make("div", { class: "sides" }, ...columns));
+  const text = details.texts ? textRows(details.texts.page, details.texts.original) : [];
+  if (details.texts) parts.push(textKeys());
+  parts.push(make("div", { class: "sides" }, make("div", { class: "heads" }, ...heads), ...text));
   if (!details.texts) parts.push(make("p", { class: "note" }, word(details.evidence.length ? "pair_no_texts" : "pair_no_evidence")));
   if (!details.texts && details.evidence.length) parts.push(quoted("pair_evidence", details.evidence));
-  if (details.difference.length) parts.push(quoted("pair_difference", details.difference));
   return parts;
 }
 
-function pairText(sentences) {
-  return sentences ? [make("div", { class: "text" }, ...sentences.map(([mark, text]) => make("p", { class: MARKS[mark] }, isolated(text))))] : [];
+function textKeys() {
+  const change = (event) => {
+    onlyDifferences = event.target.checked;
+    pairDialog().classList.toggle("only-differences", onlyDifferences);
+  };
+  const box = make("input", { type: "checkbox", "data-name": "only", onchange: change });
+  box.checked = onlyDifferences;
+  pairDialog().classList.toggle("only-differences", onlyDifferences);
+  const keys = [make("ins", {}, word("pair_new")), make("del", {}, word("pair_gone")), make("span", { class: "moved" }, word("pair_moved"))];
+  return make("div", { class: "marks" }, make("label", {}, box, word("pair_only")), ...keys);
+}
+
+/** Return the sentences of both texts in rows; each run of rows without a difference is preceded by their number. */
+function textRows(page, original) {
+  const rows = aligned(page, original).map(textRow);
+  const shown = [];
+  rows.forEach((row, place) => {
+    if (row.isSame && !rows[place - 1]?.isSame) {
+      const next = rows.findIndex((each, after) => after > place && !each.isSame);
+      shown.push(make("p", { class: "skipped" }, word("pair_skipped", { n: (next < 0 ? rows.length : next) - place })));
+    }
+    shown.push(row.element);
+  });
+  return shown;
+}
+
+function textRow({ one, other }) {
+  const cell = (name, ...content) => make("p", { class: name }, ...content.map((part) => (part instanceof Node ? part : make("bdi", {}, part))));
+  const written = (sentence) => sentence.words.map(({ text, space }) => text + space).join("");
+  const row = (isSame, ...cells) => ({ isSame, element: make("div", { class: isSame ? "same" : "different" }, ...cells) });
+  if (one && other) {
+    if (one.key === other.key) return row(true, cell("", written(one)), cell("", written(other)));
+    const runs = runsOf(one, other);
+    const isSame = one.mark === "=" && other.mark === "=";
+    const marked = (side) => make("bdi", {}, ...runs[side].flatMap(({ text, space, isOwn }) => [isOwn ? make(side ? "del" : "ins", {}, text) : text, space]));
+    return row(isSame, cell("", marked(0)), cell("", marked(1)));
+  }
+  const sentence = one ?? other;
+  const isElsewhere = "=~".includes(sentence.mark) && sentence.mark !== "";
+  const alone = isElsewhere ? cell("moved", written(sentence)) : cell("", make(one ? "ins" : "del", {}, make("bdi", {}, written(sentence))));
+  return row(sentence.mark === "=", ...(one ? [alone, cell("none")] : [cell("none"), alone]));
 }
 
 function quoted(title, texts) {

@@ -1,4 +1,4 @@
-// Warnings, hosts, clusters, pages that were kept.
+// Warnings and hosts.
 
 function body(section) {
   const place = document.querySelector(`#${section} .body`);
@@ -72,44 +72,4 @@ function renderHosts(summary) {
   const table = make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...rows));
   place.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": word("hosts") }, table));
   if (others.copying || others.copied) place.append(make("p", { class: "lead" }, word("hosts_more", others)));
-}
-
-function renderClusters(summary) {
-  const place = body("clusters");
-  if (!isFull("clusters", summary.clusters.length)) return;
-  const most = summary.clusters[0].pages;
-  const clusters = summary.clusters.map(({ original, pages, hosts, some }) => {
-    const bar = make("span", { class: "bar" });
-    bar.style.setProperty("--share", `${(100 * pages) / most}%`);
-    const count = `${word("clusters_pages", { n: pages })} ${word("clusters_hosts", { n: hosts })}`;
-    return make(
-      "details",
-      {},
-      make("summary", {}, isolated(original, { class: "url" }), make("span", { class: "count" }, count), bar),
-      make("p", {}, link(original)),
-      make("ul", {}, ...some.map((url) => make("li", {}, link(url)))),
-      make("p", {}, toTable({ original }, word("show_pages"))),
-    );
-  });
-  place.append(make("div", { class: "list" }, ...clusters));
-}
-
-function renderKept(summary) {
-  const place = body("kept");
-  if (!isFull("kept", summary.kept.length)) return;
-  place.append(make("div", { class: "list" }, ...summary.kept.map(keptFor)));
-}
-
-function keptFor({ reason, pages, examples }) {
-  const shown = examples.map(({ url, original, difference }) =>
-    make(
-      "li",
-      {},
-      link(url),
-      original ? make("span", { class: "quiet" }, ` ${word("original")}: `, link(original)) : null,
-      ...difference.map((own) => make("blockquote", {}, isolated(own))),
-    ),
-  );
-  const count = make("span", { class: "count" }, word("found", { n: pages }));
-  return make("details", {}, make("summary", {}, make("span", {}, named("reasons", reason)), count), make("ul", {}, ...shown));
 }

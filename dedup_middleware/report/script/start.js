@@ -20,10 +20,11 @@ function renderAll(summary) {
   renderCrawls(summary);
   renderSettings(summary);
   renderHosts(summary);
-  renderClusters(summary);
-  renderFilters();
-  renderRows();
-  renderKept(summary);
+  renderClusters();
+  renderScores(summary);
+  tables.near.render();
+  setUpLabels(summary);
+  tables.drops.render();
   renderPair();
   renderTheme(summary);
 }
@@ -39,7 +40,9 @@ function renderTheme(summary) {
 async function start() {
   renderTemplate();
   const summary = await unpacked("summary");
-  setUpTable({ ...summary.drops, met: summary.duplicates });
+  commands = summary.commands;
+  setUpTables(summary);
+  readLabels(summary);
   renderAll(summary);
   document.getElementById("language").addEventListener("click", () => {
     language = language === "en" ? "zh" : "en";
@@ -52,10 +55,13 @@ async function start() {
   for (const query of ["(prefers-color-scheme: dark)", "print"]) {
     matchMedia(query).addEventListener("change", () => renderTheme(summary));
   }
-  document.getElementById("pair").addEventListener("close", closedPair);
-  document.getElementById("pair").addEventListener("click", (event) => {
+  pairDialog().addEventListener("close", closedPair);
+  pairDialog().addEventListener("keydown", pairKey);
+  pairDialog().addEventListener("click", (event) => {
     if (event.target.id === "pair") event.target.close();
   });
+  addEventListener("hashchange", openAddressed);
+  openAddressed();
   new ResizeObserver(fitCharts).observe(document.querySelector("main"));
   performance.mark("ready");
   document.documentElement.dataset.ready = "true";

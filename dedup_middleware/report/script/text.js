@@ -57,13 +57,22 @@ function named(kind, value) {
   return Object.hasOwn(names, value) ? names[value] : visible(value);
 }
 
-function number(value) {
-  return new Intl.NumberFormat(language).format(value);
+const formats = new Map();
+
+/** Return a format of numbers in the chosen language; to make one takes longer than to use it. */
+function numberFormat(options = {}) {
+  const key = language + JSON.stringify(options);
+  if (!formats.has(key)) formats.set(key, new Intl.NumberFormat(language, options));
+  return formats.get(key);
 }
 
-function percent(share) {
+function number(value) {
+  return numberFormat().format(value);
+}
+
+function percent(share, digits = 1) {
   if (share === null || share === undefined) return "–";
-  return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 }).format(share);
+  return numberFormat({ style: "percent", maximumFractionDigits: digits }).format(share);
 }
 
 function size(bytes) {
@@ -71,7 +80,7 @@ function size(bytes) {
   let unit = 0;
   for (; bytes >= 1000 && unit < units.length - 1; unit += 1) bytes /= 1000;
   const digits = { maximumFractionDigits: bytes < 10 && unit ? 1 : 0 };
-  return new Intl.NumberFormat(language, { style: "unit", unit: units[unit], unitDisplay: "short", ...digits }).format(bytes);
+  return numberFormat({ style: "unit", unit: units[unit], unitDisplay: "short", ...digits }).format(bytes);
 }
 
 /** Return the seconds since 1970 as a day, and as a time of day where `span` seconds are less than one. */

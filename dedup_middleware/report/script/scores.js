@@ -1,0 +1,62 @@
+// The histogram of scores around the threshold: duplicates above the axis, near misses below. Each bar is a button.
+
+// Percents below the threshold from where each percent has its bars; all scores below have common ones.
+const BELOW_THRESHOLD = 20;
+
+/** Return the percents of the bars: the first and the last score of each, both included. */
+function scoreBins(threshold) {
+  const lowest = Math.max(0, Math.floor(100 * threshold) - BELOW_THRESHOLD);
+  const bins = Array.from({ length: 100 - lowest }, (_, place) => [lowest + place, lowest + place + 0.99]);
+  return [...(lowest ? [[0, lowest - 0.01]] : []), ...bins, [100, 100]];
+}
+
+function renderScores(summary) {
+  const bins = scoreBins(summary.threshold);
+  const counts = { drops: bins.map(() => 0), near: bins.map(() => 0) };
+  pairs.columns.score.forEach((score, n) => {
+    if (score === null) return;
+    const percents = Math.round(score * 1e4) / 100;
+    counts[n < pairs.shown ? "drops" : "near"][bins.findIndex(([, to]) => percents <= to)] += 1;
+  });
+  const most = Math.max(...counts.drops, ...counts.near);
+  body("scores");
+  if (!isFull("scores", most)) return;
+  const named = ([from, to]) => (from === to ? percent(from / 100) : word("score_from_to", { from: percent(from / 100, 2), to: percent(to / 100, 2) }));
+  const readout = make("p", { class: "readout", "aria-hidden": "true" }, "\u00a0");
+  let isFirst = true;
+  const bar = (table, place) => {
+    const n = counts[table][place];
+    if (!n) return make("span");
+    const label = word(`scores_${table}`, { n, score: named(bins[place]) });
+    const show = () => tables[table].show({ from: String(bins[place][0]), to: String(bins[place][1]) });
+    const said = () => (readout.textContent = label);
+    const attributes = { type: "button", "aria-label": label, tabindex: isFirst ? "0" : "-1", onclick: show, onfocus: said, onpointerenter: said };
+    isFirst = false;
+    const button = make("button", attributes, make("span", {}, number(n)));
+    button.style.setProperty("--height", `${Math.round((100 * Math.log1p(n)) / Math.log1p(most))}%`);
+    return button;
+  };
+  const columns = bins.map(([from], place) => {
+    const isMarked = from % 5 === 0 && (place > 1 || bins[0][1] < 1);
+    return make("div", {}, bar("drops", place), make("i", {}, isMarked ? percent(from / 100) : null), bar("near", place));
+  });
+  if (bins[0][1] > 1) columns[0].querySelector("i").textContent = `<${percent(bins[1][0] / 100)}`;
+  const chart = make("div", { class: "bars", role: "group", "aria-label": word("scores"), onkeydown: moveAmongBars }, ...columns);
+  const place = bins.findIndex(([, to]) => 100 * summary.threshold <= to);
+  const [from] = bins[place];
+  chart.style.setProperty("--columns", bins.length);
+  chart.style.setProperty("--threshold", `${(100 * (place + Math.min(1, 100 * summary.threshold - from))) / bins.length}%`);
+  chart.append(make("b", { class: "threshold" }, make("span", {}, word("scores_threshold", { n: percent(summary.threshold, 2) }))));
+  const keys = ["drops", "near"].map((name) => make("span", { class: `key ${name === "drops" ? "accent" : "muted"}` }, word(`scores_key_${name}`)));
+  document.querySelector("#scores .chart").replaceChildren(make("p", { class: "legend" }, ...keys), chart, readout);
+}
+
+/** Move among the bars by the arrows to the left and right. */
+function moveAmongBars(event) {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  const bars = [...event.currentTarget.querySelectorAll("button")];
+  const next = bars[bars.indexOf(event.target) + step];
+  if (!next) return;
+  event.preventDefault();
+  focusAmong(bars, next);
+}
