@@ -137,4 +137,4 @@ def test_two_jobs_of_one_spider_at_a_time(site, tmp_path):
     assert "This crawl observes" in logs[1]
     assert "'dedup/observer': 1" in logs[1]
     assert (store / "log.jsonl").exists()
-    assert len(list(store.glob("log.*.jsonl"))) == 1
+    assert len(list(store.glob("log.observer-*[0-9].jsonl"))) == 1
