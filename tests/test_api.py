@@ -88,6 +88,15 @@ class TestItems:
         assert more.difference
         assert same.verdict == "duplicate"
 
+    def test_an_item_with_the_text_of_the_originals_is_dropped_wherever_its_lines_break(self) -> None:
+        lines = [*story(1), "With the resource center, you can:", "- Use the tools that assess the risks to your teeth."]
+        page = article("a", lines)
+        with Deduplicator() as dedup:
+            dedup.add(f"{A}?sid=1", page, item={"text": " ".join(lines)})
+            assert dedup.check(f"{A}?sid=2", page, item={"text": " ".join(lines)}).is_duplicate
+            other = " ".join(lines).replace("- Use", "+ Use")
+            assert dedup.check(f"{A}?sid=2", page, item={"text": other}).reason == "item_has_new_text"
+
     def test_without_an_item_what_is_kept_of_a_page_is_its_text(self) -> None:
         with Deduplicator() as dedup:
             dedup.keep(A, article("a", story(1)))

@@ -138,7 +138,8 @@ class ItemCheck:
         content = original.item_content
         if item.has_text and not (original.source or (content is not None and content.has_text)):
             return Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT)
-        if item.has_text and not self._is_contained(page, item, original, detector):
+        is_same_text = content is not None and _text_hash(item) in content.values
+        if item.has_text and not is_same_text and not self._is_contained(page, item, original, detector):
             hashes = original.hashes if content is None else content.hashes
             found = (clause for clause, _ in clauses("\n".join(item.texts)))
             own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
@@ -204,6 +205,8 @@ def content_of(items: Iterable[ItemText]) -> ItemContent:
     for item in items:
         weights |= item.fingerprint.weights
         values.update(map(_hash, item.values))
+        if item.has_text:
+            values.add(_text_hash(item))
         texts += item.texts
     return ItemContent(
         frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_DISTINCTIVE_WEIGHT, tuple(texts)
@@ -243,6 +246,14 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
 
 def _hash(value: Value) -> bytes:
     return fast_hash("\n".join(value))
+
+
+def _text_hash(item: ItemText) -> bytes:
+    """Return the hash of the whole text of *item*: the store may have it with line breaks elsewhere.
+
+    A sentence that runs over such a break has other signs: "You can: - brush" and "You can:", "- brush".
+    """
+    return _hash(Value("", " ".join(" ".join(item.texts).split()), ""))
 
 
 def _are_parts(page: Page, item: ItemText, original: StoredPage) -> bool:
