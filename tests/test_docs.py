@@ -179,6 +179,9 @@ def test_the_quickstart_does_what_it_shows(tmp_path: Path) -> None:
     server.wait()
     assert re.search(r"Dropped: \S+ repeats \S+ferry.html.* \(score 1.00\)", output)
     assert "other_numbers" in output
+    assert re.search(
+        r"differs   The first boat leaves at 6:10 in the morning, and a crossing costs £\d as before\.", output
+    )
     items = [json.loads(line) for line in (tmp_path / "stories.jsonl").read_text(encoding="utf8").splitlines()]
     # Two in the first crawl. In the second one these two again, for they are the same pages, and the released item.
     assert len(items) == 5

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener, Visit
 
+# For these the difference is clauses, which have no spaces: they are written as in the page.
+_CLAUSES = (Reason.EXTRA_TEXT, Reason.OTHER_NUMBERS)
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
 EVIDENCE_MILLISECONDS = 100
 
@@ -189,7 +191,7 @@ class Recorder:
     def _difference(visit: Visit) -> list[str]:
         """Return what decided, as the page wrote it: clauses have no spaces and punctuation."""
         own: Sequence[str] = visit.verdict.difference[:MAX_DIFFERENCES]
-        if visit.verdict.reason == Reason.EXTRA_TEXT and visit.page is not None:
+        if visit.verdict.reason in _CLAUSES and visit.page is not None:
             own = as_written(visit.page.paragraphs, own)
         return [one_line(each, DIFFERENCE_CHARACTERS) for each in own]
 
