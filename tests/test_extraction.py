@@ -9,6 +9,7 @@ from lxml import etree
 from lxml import html as lxml_html
 from parsel import Selector
 
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import extract_paragraphs, extract_text, parse, texts_of
 from dedup_middleware.extraction.blocks import plain_elements
 
@@ -202,6 +203,11 @@ def test_pages_without_main_text(main: str) -> None:
 )
 def test_nothing_to_find(html: str) -> None:
     assert extract_paragraphs(html) == []
+
+
+def test_bytes_are_refused_with_the_remedy() -> None:
+    with pytest.raises(ConfigError, match=r"html must be str, got bytes\. Decode bytes first\."):
+        extract_paragraphs(b"<p>")  # type: ignore[arg-type]
 
 
 def test_named_anchors_are_no_links() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from lxml import etree
 
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import LOOKED_AT, MOSTLY_LINKS, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.choice import choose, shown_blocks
 from dedup_middleware.extraction.features import features_of
@@ -70,14 +71,16 @@ def extract_paragraphs(html: str) -> list[str]:
 
     Each is plain text with white space collapsed, and not empty. For a page without main text (link lists, walls,
     notices) they are all that its main element shows, or what it shows outside of menus and the like;
-    :func:`extract_text` returns which. Never raises on any string. Linear time: about twice that of a bare parse, parse
-    included.
+    :func:`extract_text` returns which. Never raises on any string; :class:`ConfigError` for anything else.
+    Linear time: about twice that of a bare parse, parse included.
     """
     return extract_text(html).paragraphs
 
 
 def extract_text(html: str) -> ExtractedText:
     """Return what :func:`extract_paragraphs` does, and whether that is the page's main text."""
+    if not isinstance(html, str):
+        raise ConfigError(f"html must be str, got {type(html).__name__}. Decode bytes first.")
     if not html or html.isspace():
         return ExtractedText([], is_main_text=False, share=0.0)
     root = parse(html)
