@@ -149,6 +149,12 @@ def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path
     assert said.out.endswith("No problems, 2 notes in 3 checks; -v shows them all\n")
 
 
+def test_before_the_first_crawl_the_place_of_store_and_log_is_named(tmp_path: Path) -> None:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\n")
+    said = run_here("doctor", folder=tmp_path)
+    assert f"the first one writes its store and its log to {tmp_path / '.scrapy' / 'dedup' / 'SPIDER'}" in said.out
+
+
 def test_a_password_is_not_shown(tmp_path: Path) -> None:
     said = run_here("doctor", "-s", "DEDUP_STORE=redis://:secret@db", folder=tmp_path)
     assert "secret" not in said.out + said.err

@@ -25,6 +25,7 @@ from dedup_middleware.errors import ConfigError, DedupError, StoreLockedError, s
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.plugin import addon
+from dedup_middleware.plugin.feeds import place_of
 from dedup_middleware.plugin.spider_middleware import DropLogFormatter
 from dedup_middleware.records.counts import REMEDIES, counts_of
 from dedup_middleware.records.log import LAST, Records, log_exists, run_named
@@ -118,7 +119,9 @@ def _findings(call: Call) -> Iterator[Finding]:
     try:
         config = call.config
     except NothingYetError as error:
-        yield Finding(NOTE, "store", str(error))
+        folder = place_of(call.settings).folder("SPIDER")
+        first = f"no crawl has run here yet; the first one writes its store and its log to {folder}"
+        yield Finding(NOTE, "store", str(error) if folder is None else first)
         return
     except ConfigError as error:
         yield Finding(PROBLEM, "settings", str(error))
