@@ -233,7 +233,7 @@ class _Listener:
         logger.warning("%s", line)
 
     def failed(self, error: DedupError) -> None:
-        logger.error("%s; from now on every page is unchecked: keep it", error)
+        logger.error("%s. From now on every page is unchecked: keep it", str(error).rstrip("."))
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
         logger.warning("%d of %d pages of %s repeat %s", repeats, pages, host, original)

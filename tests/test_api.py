@@ -89,7 +89,11 @@ class TestItems:
         assert same.verdict == "duplicate"
 
     def test_an_item_with_the_text_of_the_originals_is_dropped_wherever_its_lines_break(self) -> None:
-        lines = [*story(1), "With the resource center, you can:", "- Use the tools that assess the risks to your teeth."]
+        lines = [
+            *story(1),
+            "With the resource center, you can:",
+            "- Use the tools that assess the risks to your teeth.",
+        ]
         page = article("a", lines)
         with Deduplicator() as dedup:
             dedup.add(f"{A}?sid=1", page, item={"text": " ".join(lines)})

@@ -481,7 +481,7 @@ def test_an_item_of_a_class_or_with_a_value_that_cannot_be_stored_is_kept(site, 
     assert outcome.stats["dedup/items/not_storable"] == 6
     assert len(outcome.problems) == classes  # one a class
     assert said in outcome.problems[0]
-    assert re.search(r"duplicates that cannot be stored +6\n", outcome.log)
+    assert re.search(r"duplicates not storable +6\n", outcome.log)
     assert outcome.record(urls[1])["reason"] == "item_not_storable"
     assert stored(tmp_path) == []
 

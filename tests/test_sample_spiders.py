@@ -224,7 +224,7 @@ def test_when_the_log_fails_everything_is_kept_from_then_on(site, crawl):
     assert [i["url"] for i in outcome.dropped] == [b]
     (line,) = outcome.problems
     assert "ERROR: dedup: DEDUP_LOG /dev/full cannot be written (No space left on device)" in line
-    assert "from now on every page is kept and nothing is dropped" in line
+    assert ". From now on every page is kept and nothing is dropped" in line
     assert outcome.stats["dedup/failures"] == 1
     assert outcome.stats["dedup/verdict/duplicate"] == len(pairs)
     assert "Traceback" not in outcome.log + outcome.stderr
@@ -250,7 +250,7 @@ def test_when_the_store_fails_everything_is_kept_from_then_on(site, crawl, backe
     assert outcome.stats["dedup/failures"] == 1
     (line,) = outcome.problems
     assert f"store-of-{backend}" in line
-    assert "from now on every page is kept and nothing is dropped" in line
+    assert ". From now on every page is kept and nothing is dropped" in line
     assert "Traceback" not in outcome.log + outcome.stderr
 
     again = crawl(

@@ -40,7 +40,7 @@ GROUPS = {
         "tune": "Label borderline pairs to find a threshold",
         "dropped": "List or export dropped items",
         "allow": "Mark pages as not duplicates and release their items",
-        "rules": "List what was learned about addresses, and what was not fetched",
+        "rules": "List URL rules, and the URLs that were not fetched",
     },
     "Store": {
         "doctor": "Check the settings, the store and the log",

@@ -167,7 +167,7 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
     if stored is not None:
         lines += ["", *_stored_lines(stored)]
     if explanation["rules"]:
-        lines += ["", "Requests like this one wait if a page that differs only in what is left out was fetched:"]
+        lines += ["", "URL rules for requests like this one (`scrapy dedup rules` lists all):"]
         lines += [f"  rule {one_line(rule)}" for rule in explanation["rules"]]
     return "\n".join(lines)
 

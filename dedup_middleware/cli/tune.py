@@ -160,7 +160,9 @@ def _side_by_side(texts: dict[str, Any]) -> Iterator[str]:
     """Yield a sentence in both pages (``=``), and those that only the page (``+``) or the original (``-``) has so."""
     both = [text for mark, text in texts["page"] if mark == SAME]
     if both:
-        yield f"= {len(both)} sentences in both, for example: {one_line(both[0], _CHARACTERS)}"
+        yield f"= {one_line(both[0], _CHARACTERS)}"
+    if len(both) > 1:
+        yield f"= … and {len(both) - 1} more"
     for sign, side in (("+", "page"), ("-", "original")):
         own = [text for mark, text in texts[side] if mark in (OWN, NEARLY)]
         yield from (f"{sign} {one_line(text, _CHARACTERS)}" for text in own[:_SHOWN])

@@ -239,13 +239,14 @@ class DedupExtension(Listener):
         self._log(logging.INFO, line)
 
     def failed(self, error: DedupError) -> None:
+        what = str(error).rstrip(".")
         if isinstance(error, StoreAwayError):
-            self.warn(f"{error}; until it is back every page is kept, and nothing is dropped")
+            self.warn(f"{what}. Until it is back every page is kept, and nothing is dropped")
             self._reopen()
             return
         if not isinstance(error, StoreError):
             self._await_no_more()
-        self._log(logging.ERROR, f"{error}; from now on every page is kept and nothing is dropped")
+        self._log(logging.ERROR, f"{what}. From now on every page is kept and nothing is dropped")
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
         self.warn(messages.one_original(self.config, host, original, repeats, pages))

@@ -130,7 +130,7 @@ class Releases:
                 yield item
         if count:
             were = "items were" if count != 1 else "item was"
-            why = "the original was lost, its text is a template, or a person has allowed the page"
+            why = "the original was lost, its text is a template, or `scrapy dedup allow` was run"
             extra = {"spider": self._extension.crawler.spider}
             logger.info("dedup: %d dropped %s released: %s", count, were, why, extra=extra)
 

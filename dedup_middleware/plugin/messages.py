@@ -51,7 +51,7 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         yield opened.store.caution
     missing = []
     if config.store_is_default and config.store == "memory:":
-        missing.append(("the store is in memory, and nothing is remembered after this crawl", "DEDUP_STORE"))
+        missing.append(("the store is in memory and ends with this crawl, dropped items included", "DEDUP_STORE"))
     if config.log_is_default and config.log is None:
         missing.append(("no records are kept", "DEDUP_LOG"))
     if missing:
@@ -156,14 +156,14 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("items/tagged", "duplicates tagged"),
         ("items/tag_refused", "items that cannot be tagged"),
         ("items/would_drop", "duplicates not dropped"),
-        ("items/not_storable", "duplicates that cannot be stored"),
+        ("items/not_storable", "duplicates not storable"),
         ("items/released", "dropped items released"),
-        ("rules/found", "rules about addresses found"),
+        ("rules/found", "URL rules found"),
         ("rules/would_hold", "requests that rules would hold"),
         ("rules/held", "requests held back"),
         ("rules/released", "  fetched in the end"),
         ("rules/left_out", "  not fetched"),
-        ("upgrades", "originals replaced by better ones"),
+        ("upgrades", "originals replaced"),
         ("away", "times the store was away"),
         ("away_seconds", "  seconds in all"),
     )
