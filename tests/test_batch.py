@@ -11,7 +11,7 @@ import shutil
 from argparse import Namespace
 from collections import Counter
 from contextlib import closing
-from functools import partial
+from functools import partial, partialmethod
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
 from dedup_middleware.batch.archive import Job, NotAPageError, entries, files_of
 from dedup_middleware.batch.command import batch
-from dedup_middleware.batch.engine import Workers, engine
+from dedup_middleware.batch.engine import Local, Workers, engine
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError, DedupError
@@ -117,6 +117,22 @@ class TestVerdicts:
             pairs.check(tables, job, files, print)
             ((count,),) = tables.rows("SELECT COUNT(*) FROM candidates")
         assert count < 2 * len(pages)
+
+    def test_tables_are_joined_by_their_indexes(self, tmp_path, monkeypatch) -> None:
+        """A scan within a scan makes the time grow with the square of the pages."""
+        scans = Counter[tuple[str, int]]()
+
+        def explained(step, self, name, *args, **kwargs) -> None:
+            sql = next(text for text in args if "SELECT" in str(text))
+            plan = self.rows(f"EXPLAIN QUERY PLAN {sql}")
+            scans.update((name, parent) for _, parent, _, detail in plan if detail.startswith("SCAN"))
+            step(self, name, *args, **kwargs)
+
+        for method in ("table", "map"):
+            monkeypatch.setattr(Local, method, partialmethod(partial(explained, getattr(Local, method))))
+        run_batch(tmp_path, written(tmp_path, archive(20)))
+        assert len(scans) > 10
+        assert set(scans.values()) == {1}
 
     def test_a_page_that_came_again_is_kept(self, tmp_path) -> None:
         first, changed = ({"url": A, "html": article("Own", story(n))} for n in (1, 2))

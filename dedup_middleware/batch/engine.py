@@ -36,8 +36,8 @@ DATABASE = ".sqlite"
 _SETUP = """
     PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;
     PRAGMA mapped.journal_mode = OFF; PRAGMA mapped.synchronous = OFF;
-    CREATE TABLE pages (page, host, url, text, content);
-    CREATE TABLE postings (page, host, clause, share)"""
+    CREATE TABLE pages (page bigint, host bigint, url bigint, text bigint, content blob);
+    CREATE TABLE postings (page bigint, host bigint, clause bigint, share bigint)"""
 # A process takes half a second to start, as long as the pages of so many bytes of an archive take, packed or not.
 _PROCESS_BYTES = 2**21
 # Results of a process that are sent at once.
