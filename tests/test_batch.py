@@ -8,9 +8,9 @@ import lzma
 import os
 import random
 import shutil
+import time
 from argparse import Namespace
 from collections import Counter
-from contextlib import closing
 from functools import partial, partialmethod
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
 from dedup_middleware.batch.archive import Job, NotAPageError, entries, files_of
 from dedup_middleware.batch.command import batch
-from dedup_middleware.batch.engine import Local, Workers, engine
+from dedup_middleware.batch.engine import Local, engine, in_processes
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError, DedupError
@@ -257,6 +257,12 @@ class TestCommand:
             run_batch(tmp_path, written(tmp_path, []), fingerprint="shingles")
 
 
+def killed_in_part(part: tuple[int, int]) -> None:
+    if part[0]:
+        os._exit(9)
+    time.sleep(60)
+
+
 class TestProcesses:
     def test_find_what_one_process_finds(self, tmp_path, monkeypatch) -> None:
         pages = [*archive(100)]
@@ -272,10 +278,10 @@ class TestProcesses:
             again = {dedup.check(url, html).verdict for url, (html, verdict) in last.items() if verdict == "new"}
         assert again == {"unchanged"}
 
-    @pytest.mark.parametrize(("work", "error"), [(partial(os._exit, 9), DedupError), (partial(int, "x"), ValueError)])
-    def test_one_that_fails_ends_the_batch(self, work, error) -> None:
-        with closing(Workers(2)) as workers, pytest.raises(error):
-            list(workers.results([work, partial(range, 3)]))
+    @pytest.mark.parametrize("task", [killed_in_part, str.upper])
+    def test_one_that_fails_ends_the_batch(self, task) -> None:
+        with pytest.raises(DedupError, match="has failed, with the error above, or was killed"):
+            in_processes(task, 2)
 
 
 def read(path: Path) -> tuple[list[tuple[str, object]], list[str]]:

@@ -5,15 +5,14 @@ Both run the same SQL, and the same Python on parts of a table.
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sqlite3
 import sys
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, parent_process
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dedup_middleware.errors import ConfigError, DedupError
@@ -27,101 +26,38 @@ if TYPE_CHECKING:
     #: Of the number and the path of a file, a part and how many there are: the rows of that part of the file.
     Reads: TypeAlias = Callable[[int, Path, int, int], Iterator[Row]]
     Works: TypeAlias = Callable[[Iterator[Any]], Iterable[Any]]
-    Task: TypeAlias = Callable[[], Iterable[Any]]
-
-logger = logging.getLogger(__name__)
+    #: Of a part: its number and how many there are.
+    Task: TypeAlias = Callable[[tuple[int, int]], None]
 
 #: The suffix of the files of `Local`.
 DATABASE = ".sqlite"
+# Columns without a type would not be looked up by their indexes where a column with one is compared. Processes read
+# what was there when they began, and write meanwhile: SQLite can that with a log.
 _SETUP = """
-    PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;
-    PRAGMA mapped.journal_mode = OFF; PRAGMA mapped.synchronous = OFF;
-    CREATE TABLE pages (page bigint, host bigint, url bigint, text bigint, content blob);
+    PRAGMA journal_mode = WAL; PRAGMA cache_size = -262144;
+    CREATE TABLE pages (page bigint, host bigint, url bigint, text bigint, content binary);
     CREATE TABLE postings (page bigint, host bigint, clause bigint, share bigint)"""
 # A process takes half a second to start, as long as the pages of so many bytes of an archive take, packed or not.
 _PROCESS_BYTES = 2**21
-# Results of a process that are sent at once.
-_SENT = 32
+# Rows that a process writes at once, and seconds for which it waits until others have written.
+_WRITTEN, _PATIENCE = 256, 600
 # Partitions of a shuffle: a few for each core, and none with more than the pages of so many bytes of the archive.
 _PARTITIONS_A_CORE, _PARTITION = 2, 2**27
 
 
-class Workers:
-    """Processes, each of which does a part of every task; one part is done in this process."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        # The same on all platforms; and what a process inherits of SQLite would be damaged.
-        context = get_context("spawn")
-        self._processes, self._connections = [], list[Any]()
-        for _ in range(count if count > 1 else 0):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs,), daemon=True)
-            process.start()
-            theirs.close()
-            self._processes.append(process)
-            self._connections.append(ours)
-
-    def results(self, tasks: Sequence[Task]) -> Iterator[Any]:
-        """Yield what *tasks* yield, one for each process, as it comes. Processes wait where it is not taken."""
-        if self.count == 1:
-            yield from tasks[0]()
-            return
-        try:
-            for each, task in zip(self._connections, tasks, strict=True):
-                each.send(task)
-            working = [*self._connections]
-            while working:
-                ready: Any
-                for ready in connection.wait(working):
-                    results = ready.recv()
-                    if isinstance(results, Exception):
-                        raise results
-                    if results is None:
-                        working.remove(ready)
-                    else:
-                        yield from results
-        except (EOFError, ConnectionError) as error:
-            raise DedupError("a process of the batch was killed, perhaps for want of memory; start it again") from error
-
-    def close(self) -> None:
-        """End the processes."""
-        for process in self._processes:
-            process.terminate()
-            process.join()
-
-
-def _serve(ours: Any) -> None:
-    """Do the tasks that come in, and send what they yield, in pieces; ``None`` after the last."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError, ConnectionError):
-        while True:
-            task = ours.recv()
-            try:
-                results = iter(task())
-                while some := [*islice(results, _SENT)]:
-                    ours.send(some)
-                ours.send(None)
-            except ConnectionError:
-                raise
-            except Exception as error:
-                logger.exception("a part of the batch has failed")
-                ours.send(error)
-
-
 class Local:
-    """Keeps tables in a SQLite database. Their rows have columns by name; hashes and ids are numbers."""
+    """Keeps tables in a SQLite database. Their rows have columns by name; hashes and ids are numbers.
+
+    Of each step in Python, every one of so many *processes* does a part.
+    """
 
     joined = "group_concat({})"
     """The SQL for the values of the column ``{}`` of a group, separated by commas."""
 
-    def __init__(self, scratch: Path, workers: Workers) -> None:
+    def __init__(self, scratch: Path, processes: int) -> None:
         self._path = scratch / f"pages{DATABASE}"
-        self._workers = workers
-        self._connection = sqlite3.connect(self._path, isolation_level=None)
-        self._connection.row_factory = sqlite3.Row
-        # What processes make of the rows of one database is written to another: they lock the first.
-        self._connection.execute("ATTACH ? AS mapped", [str(scratch / f"mapped{DATABASE}")])
+        self._processes = processes
+        self._connection = _connected(self._path)
         self._connection.executescript(_SETUP)
 
     def close(self) -> None:
@@ -129,22 +65,12 @@ class Local:
 
     def read(self, files: Sequence[Path], rows: Reads) -> None:
         """Fill the tables ``pages`` and ``postings`` with the *rows* of each file and its number."""
-        execute, execute_many = self._connection.execute, self._connection.executemany
-        count = self._workers.count
-        execute("BEGIN")
-        for row in self._workers.results([partial(_read, files, rows, part, count) for part in range(count)]):
-            execute("INSERT INTO pages VALUES (?, ?, ?, ?, ?)", row[:5])
-            postings = ((row.page, row.host, *posting) for posting in zip(row.clauses, row.shares, strict=True))
-            execute_many("INSERT INTO postings VALUES (?, ?, ?, ?)", postings)
-        execute("CREATE INDEX pages_by_id ON pages (page)")
-        execute("CREATE INDEX pages_by_host ON pages (host, page)")
-        execute("COMMIT")
+        in_processes(partial(_read, self._path, files, rows), self._processes)
+        self._connection.execute("CREATE INDEX pages_by_id ON pages (page)")
+        self._connection.execute("CREATE INDEX pages_by_host ON pages (host, page)")
 
-    def table(self, name: str, sql: str, *, index: str, once: bool = False) -> None:  # noqa: ARG002 - for Spark
-        """Make the table *name* of the rows of *sql*, which are looked up by the columns *index*.
-
-        *once*: only one further step reads the table.
-        """
+    def table(self, name: str, sql: str, *, index: str) -> None:
+        """Make the table *name* of the rows of *sql*, which are looked up by the columns *index*."""
         self._connection.execute(f"CREATE TABLE {name} AS {sql}")
         self._connection.execute(f"CREATE INDEX {name}_index ON {name} ({index})")
 
@@ -153,33 +79,83 @@ class Local:
 
         Rows that are equal in the first of the columns *by*, a number, come together, in the order of all of these.
         """
-        count = self._workers.count
-        parts = f"SELECT * FROM ({sql}) found WHERE ABS({by.split(',', maxsplit=1)[0]} % {count}) = {{}} ORDER BY {by}"  # noqa: S608 - SQL of ours
-        tasks = [partial(_mapped, self._path, work, parts.format(part)) for part in range(count)]
-        values = ", ".join("?" for _ in columns.split(","))
-        self._connection.execute("BEGIN")
-        self._connection.execute(f"CREATE TABLE mapped.{name} ({columns})")
-        self._connection.executemany(f"INSERT INTO {name} VALUES ({values})", self._workers.results(tasks))  # noqa: S608 - a name of ours
-        self._connection.execute("COMMIT")
+        self._connection.execute(f"CREATE TABLE {name} ({columns})")
+        first, places = by.partition(",")[0], ", ".join("?" for _ in columns.split(","))
+        part = f"SELECT * FROM ({sql}) found WHERE ? = ABS({first} % ?) ORDER BY {by}"  # noqa: S608 - SQL of ours
+        insert = f"INSERT INTO {name} VALUES ({places})"  # noqa: S608 - a name of ours
+        in_processes(partial(_mapped, self._path, work, part, insert), self._processes)
 
     def rows(self, sql: str) -> Iterator[Any]:
         """Yield the rows of *sql*."""
         return self._connection.execute(sql)
 
 
-def _read(files: Sequence[Path], rows: Reads, part: int, parts: int) -> Iterator[Row]:
-    for number, path in enumerate(files):
-        yield from rows(number, path, part, parts)
+def in_processes(task: Task, count: int) -> None:
+    """Do the *count* parts of *task*, each in a process; :class:`DedupError` if one fails."""
+    if count == 1:
+        task((0, 1))
+        return
+    # The same on all platforms; and what a process inherits of SQLite would be damaged.
+    context = get_context("spawn")
+    processes = [context.Process(target=_run, args=(task, (part, count)), daemon=True) for part in range(count)]
+    running = {}
+    try:
+        for each in processes:
+            each.start()
+            running[each.sentinel] = each
+        while running:
+            ready: Any
+            for ready in connection.wait([*running]):
+                process = running.pop(ready)
+                process.join()
+                if process.exitcode:
+                    raise DedupError(
+                        "a process of the batch has failed, with the error above, or was killed, perhaps for want of "
+                        "memory: start the batch again"
+                    )
+    finally:
+        for each in running.values():
+            each.terminate()
+            each.join()
 
 
-def _mapped(path: Path, work: Works, sql: str) -> Iterator[Any]:
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as reading:
-        reading.row_factory = sqlite3.Row
-        yield from work(reading.execute(sql))
+def _run(task: Task, part: tuple[int, int]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    task(part)
+
+
+def _read(path: Path, files: Sequence[Path], rows: Reads, part: tuple[int, int]) -> None:
+    with closing(_connected(path)) as writing:
+        for some in _pieces(row for number, file in enumerate(files) for row in rows(number, file, *part)):
+            postings = ((r.page, r.host, *posting) for r in some for posting in zip(r.clauses, r.shares, strict=True))
+            with writing:
+                writing.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?)", (row[:5] for row in some))
+                writing.executemany("INSERT INTO postings VALUES (?, ?, ?, ?)", postings)
+
+
+def _mapped(path: Path, work: Works, sql: str, insert: str, part: tuple[int, int]) -> None:
+    with closing(_connected(path)) as reading, closing(_connected(path)) as writing:
+        for some in _pieces(work(reading.execute(sql, part))):
+            with writing:
+                writing.executemany(insert, some)
+
+
+def _pieces(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield *rows*, some at once, as long as the process that started this one is there."""
+    left, parent = iter(rows), parent_process()
+    while (some := [*islice(left, _WRITTEN)]) and (parent is None or parent.is_alive()):
+        yield some
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=_PATIENCE)
+    database.row_factory = sqlite3.Row
+    database.execute("PRAGMA synchronous = OFF")
+    return database
 
 
 class Spark:
-    """Keeps tables in Spark; see `Local` for the methods. A table that several steps read is kept on disk."""
+    """Keeps tables in Spark, which writes them to its disks; see `Local` for the methods."""
 
     joined = "array_join(collect_list({}), ',')"
 
@@ -196,14 +172,15 @@ class Spark:
         columns = "page bigint, host bigint, url bigint, text bigint, content binary"
         columns += ", clauses array<bigint>, shares array<bigint>"
         self._make("read", numbered.flatMap(lambda task: rows(*task)), columns)
-        self.table("pages", "SELECT page, host, url, text, content FROM read", once=True)
-        self.table("exploded", "SELECT page, host, EXPLODE(ARRAYS_ZIP(clauses, shares)) AS each FROM read", once=True)
-        postings = "SELECT page, host, each.clauses AS clause, each.shares AS share FROM exploded"
-        self.table("postings", postings, once=True)
+        self._view("pages", "SELECT page, host, url, text, content FROM read")
+        self._view("exploded", "SELECT page, host, EXPLODE(ARRAYS_ZIP(clauses, shares)) AS each FROM read")
+        self._view("postings", "SELECT page, host, each.clauses AS clause, each.shares AS share FROM exploded")
 
-    def table(self, name: str, sql: str, *, index: str = "", once: bool = False) -> None:  # noqa: ARG002 - for SQLite
-        rows = self._session.sql(sql)
-        (rows if once else rows.persist(self._kept)).createOrReplaceTempView(name)
+    def _view(self, name: str, sql: str) -> None:
+        self._session.sql(sql).createOrReplaceTempView(name)
+
+    def table(self, name: str, sql: str, *, index: str) -> None:  # noqa: ARG002 - for SQLite
+        self._session.sql(sql).persist(self._kept).createOrReplaceTempView(name)
 
     def map(self, name: str, columns: str, work: Works, sql: str, by: str) -> None:
         names = by.split(", ")
@@ -235,8 +212,7 @@ def engine(master: str | None, files: Sequence[Path], scratch: Path) -> Iterator
     size = sum(path.stat().st_size for path in files)
     if master is None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        count = min(cores, size // _PROCESS_BYTES + 1)
-        with closing(Workers(count)) as workers, closing(Local(scratch, workers)) as local:
+        with closing(Local(scratch, min(cores, size // _PROCESS_BYTES + 1))) as local:
             yield local
         return
     try:

@@ -127,13 +127,13 @@ def check(
 def _find_candidates(engine: Engine) -> None:
     """Make the tables ``candidates`` and ``boilerplate``: clauses that many pages before a page contain."""
     engine.table("shared", _SHARED, index="clause, page")
-    engine.table("near", _NEAR.format(first=_FIRST, most=WHOLE // 2), index="page", once=True)
-    engine.table("holders", _HOLDERS, index="clause, page", once=True)
+    engine.table("near", _NEAR.format(first=_FIRST, most=WHOLE // 2), index="page")
+    engine.table("holders", _HOLDERS, index="clause, page")
     meetings = _MEETINGS.format(common=COMMON_IN_STORE, on_host=COMMON_ON_HOST)
     engine.table("meetings", meetings, index="page")
-    engine.table("boilerplate", _BOILERPLATE.format(joined=engine.joined.format("clause")), index="page", once=True)
+    engine.table("boilerplate", _BOILERPLATE.format(joined=engine.joined.format("clause")), index="page")
     pairs = _CANDIDATE_PAIRS.format(least=_LEAST, most=_CANDIDATES)
-    engine.table("candidates", pairs, index="page", once=True)
+    engine.table("candidates", pairs, index="page")
 
 
 def find_duplicates(engine: Engine) -> tuple[str, int]:
