@@ -56,6 +56,16 @@ def test_another_value_keeps_an_item_whatever_its_type(value, other) -> None:
     assert second(value, value) == ""
 
 
+@pytest.mark.parametrize(
+    ("value", "other"), [("2026-03-04T10:45", "2026-03-05T10:45"), (9.5, 12.5), ("C++", "C#"), ("€ 3.50", "€ 4.50")]
+)
+def test_the_record_shows_the_value_as_the_item_has_it(value, other) -> None:
+    with Deduplicator("memory:") as dedup:
+        dedup.add("http://site.example/a", PAGE, item={"text": TEXT, "field": value})
+        checked = dedup.add("http://site.example/b", PAGE, item={"text": TEXT, "field": other})
+    assert checked.difference == [f"field: {other}"]
+
+
 def test_sets_have_one_order() -> None:
     names = [f"name {number}" for number in range(9)]
     assert item_values({"names": {*names}}) == [("names", name) for name in names]

@@ -151,8 +151,8 @@ class ItemCheck:
         if self._fields is None:
             # Words by which the URL names a view, such as "print".
             new = [value for value in new if value.is_number or not is_view(value.words, page.url, original.url)]
-        shown = tuple(f"{value.field}{_IS}{value.words} {value.signs}".rstrip() for value in new)
-        return Rejection(Reason.ITEM_FIELD_DIFFERS, shown) if shown else None
+        shown = dict.fromkeys(f"{value.field}{_IS}{value.written}" for value in new)
+        return Rejection(Reason.ITEM_FIELD_DIFFERS, tuple(shown)) if shown else None
 
     def _is_contained(self, page: Page, item: ItemText, original: StoredPage, detector: Detector) -> bool:
         lookup, threshold = detector.index, detector.threshold
@@ -245,7 +245,7 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
 
 
 def _hash(value: Value) -> bytes:
-    return fast_hash("\n".join(value))
+    return fast_hash(f"{value.field}\n{value.words}\n{value.signs}")
 
 
 def _text_hash(item: ItemText) -> bytes:
@@ -253,7 +253,7 @@ def _text_hash(item: ItemText) -> bytes:
 
     A sentence that runs over such a break has other signs: "You can: - brush" and "You can:", "- brush".
     """
-    return _hash(Value("", " ".join(" ".join(item.texts).split()), ""))
+    return fast_hash(" ".join(" ".join(item.texts).split()))
 
 
 def _are_parts(page: Page, item: ItemText, original: StoredPage) -> bool:
@@ -285,6 +285,8 @@ class Value(NamedTuple):
     """Folded, separated by spaces."""
     signs: str
     """The symbols beside the words: ``✓``, ``€``, ``++``."""
+    written: str
+    """As the item has it."""
 
     @property
     def is_number(self) -> bool:
@@ -335,7 +337,8 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
         except ValueError as error:  # more digits than Python writes
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
         for text in texts:
-            found = Value(name, titles.row_of(text), "".join(symbols_of(text)))
+            written = text if isinstance(value, str) else str(value)
+            found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written)
             if found.words or found.signs:
                 yield found
 
