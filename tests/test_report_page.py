@@ -16,11 +16,13 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 from test_commands import run_here
 
+from dedup_middleware.records.crawls import counts_beside
 from dedup_middleware.records.log import Records
 from dedup_middleware.report import page
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import html
+from dedup_middleware.settings import Config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,6 +155,66 @@ class TestTable:
         after = texts(browser, "#drops .open")
         assert len(before) == len(after) == 50
         assert before != after
+
+
+class TestCrawls:
+    def test_the_numbers_add_up(self, browser: Browser) -> None:
+        numbers = [int(text.removeprefix("≥ ")) for text in texts(browser, ".tile:not(.bytes) strong")]
+        tiles = dict(zip(texts(browser, ".tile dt"), numbers, strict=False))
+        kinds = ("Kept", "Duplicates", "Not checked", "Without items")
+        assert tiles["Pages crawled"] == sum(tiles[kind] for kind in kinds)
+        assert tiles["Duplicates"] == browser.run(FOUND)
+        of_hosts = texts(browser, "#host-pages td:nth-child(2)")
+        click(browser, "#host-pages .turns .on")
+        of_hosts += texts(browser, "#host-pages td:nth-child(2)")
+        assert tiles["Pages crawled"] == sum(map(int, of_hosts))
+        keys = [int(text.split()[-1]) for text in texts(browser, ".composition .key")]
+        assert sum(keys) == tiles["Pages crawled"]
+
+    def test_hosts_are_sorted(self, browser: Browser) -> None:
+        assert browser.run("return document.getElementById('hosts-pages').parentNode.ariaSort") == "descending"
+        browser.run("document.getElementById('hosts-host').focus()")
+        press(browser, Keys.ENTER)
+        assert browser.run("return document.activeElement.id") == "hosts-host"
+        hosts = texts(browser, "#host-pages tbody th")
+        assert hosts[0] == "no host"
+        assert hosts[1:] == sorted(hosts[1:])
+        click(browser, "#host-pages .turns .on")
+        assert texts(browser, "#host-pages tbody th")[0] > hosts[-1]
+
+    def test_a_number_of_duplicates_leads_to_them(self, browser: Browser) -> None:
+        number = int(texts(browser, "#host-pages .to-table")[0])
+        click(browser, "#host-pages .to-table")
+        assert browser.run(FOUND) == number
+
+    def test_two_crawls_are_side_by_side(self, browser: Browser) -> None:
+        def row(number: int) -> list[str]:
+            return texts(browser, f"#changes .choices + .scroll tr:nth-child({number}) td")
+
+        before, now, change = row(1)
+        assert change.replace("−", "-") == f"{int(now) - int(before):+}"
+        boxes = "const [now, before] = document.querySelectorAll('#changes select'); now.value = before.value;"
+        browser.run(f"{boxes} now.dispatchEvent(new Event('change'))")
+        assert browser.run("return document.activeElement.id") == "changes_now"
+        assert row(1)[1:] == [before, "="]
+
+    def test_the_settings_of_each_crawl_are_there(self, browser: Browser) -> None:
+        assert texts(browser, "#settings code") == ["DEDUP_THRESHOLD = 0.75"]
+        assert "dedup-middleware 0.1.0" in texts(browser, "#settings h3")[0]
+        assert len(texts(browser, "#crawls tbody tr")) == 3
+
+    def test_of_a_crawl_without_counts_the_new_pages_are_missing(self, browser: Browser, tmp_path: Path) -> None:
+        log = demo(tmp_path, hostile=False).folder / "records.jsonl"
+        counts_beside(log).unlink()
+        page = tmp_path / "old.html"
+        page.write_text(html(gather(Config.from_settings({"DEDUP_LOG": str(log), "DEDUP_STORE": "memory:"}, None))))
+        before = browser.requests()
+        browser.open(page)
+        assert texts(browser, ".tile.pages strong")[0].startswith("≥ ")
+        assert "For 2 of 2 crawls, new pages were not counted" in "".join(texts(browser, "#overview .note"))
+        assert texts(browser, "#settings .body") == ["Not recorded."]
+        browser.requests()
+        browser.driver.get(before[0])
 
 
 class TestPair:

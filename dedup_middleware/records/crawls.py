@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 KINDS = ("new", "related", "unchanged", "duplicate", "without_items", "lists", "unchecked", "skipped")
 #: Hosts of a line; the pages of all further hosts are counted together, as those of `OTHERS`.
 MAX_HOSTS = 1_000
-OTHERS = ""
+OTHERS, NO_HOST = "", "?"
 # Characters of a host name.
 _MAX_HOST = 253
 # Seconds between two lines: a twentieth of the time since the first one, within these bounds.
@@ -96,7 +96,7 @@ class CrawlCounts:
         self._until = time.time()
         self._since = self._since or self._until
         counts.items_dropped += dropped
-        host = host if len(host) <= _MAX_HOST else OTHERS
+        host = (host or NO_HOST) if len(host) <= _MAX_HOST else OTHERS
         if host not in counts.hosts and len(counts.hosts) >= MAX_HOSTS:
             host = OTHERS
         pages = counts.hosts.setdefault(host, {})

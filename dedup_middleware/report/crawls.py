@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.crawls import KINDS, OTHERS, Begin, Counts, kind_of
+from dedup_middleware.records.crawls import KINDS, NO_HOST, OTHERS, Begin, Counts, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -143,7 +143,7 @@ class Crawls:
         kinds = {} if is_released else {kind_of(record.verdict, record.reason, has_items=has_items): 1}
         for each in self._sums(crawl):
             if kinds:
-                each.count(record.host, kinds)
+                each.count(record.host or NO_HOST, kinds)
             each.items_dropped += record.items_dropped
             each.items_released += record.items_kept if is_released else 0
         if time is not None:
@@ -160,10 +160,6 @@ class Crawls:
 
     def _sums(self, crawl: Crawl) -> list[Crawl]:
         return [crawl, self.sum] if self._run in (None, crawl.begin.run) else [crawl]
-
-    def found(self) -> bool:
-        """Return whether there is a crawl to report."""
-        return bool(self._found) if self._run is None else self._run in self._found
 
     def uncounted(self) -> int:
         """Return the number of crawls whose new pages are not known."""

@@ -75,7 +75,7 @@ def gather(
         near.add(record)
         crawls.add_record(record)
         step()
-    if not tallies.records and not crawls.found():
+    if not tallies.records and not crawls.sum.pages:
         whose = f"of the crawl {run}" if run else "yet"
         raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
     duplicates, queue = [*reversed(tallies.duplicates)], near.queue()

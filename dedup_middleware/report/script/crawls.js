@@ -126,7 +126,7 @@ function hostRows(kinds, rows) {
 }
 
 function hostCell(host) {
-  return host ? isolated(host) : word("other_hosts");
+  return host === "?" ? word("other_host") : host ? isolated(host) : word("other_hosts");
 }
 
 function renderHostPages(summary) {

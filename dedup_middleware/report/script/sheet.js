@@ -9,11 +9,12 @@ function showSheet(place, { name, label, columns, rows, sorted, search, pageSize
   const pager = make("div", { class: "turns" });
   const sheet = TableCore.createTable({
     data: rows,
-    columns: columns.map(({ id, value }) => ({ id, accessorFn: value, sortingFn: byValue, sortDescFirst: true })),
+    columns: columns.map(({ id, value, isText }) => ({ id, accessorFn: value, sortingFn: byValue, sortDescFirst: !isText })),
     state: {},
     initialState: { pagination: { pageSize, pageIndex: 0 }, sorting: sorted ? [sorted] : [] },
     globalFilterFn: (row, _, text) => search(row.original).toLowerCase().includes(text),
     getColumnCanGlobalFilter: (column) => column.id === columns[0].id,
+    autoResetPageIndex: false,
     enableSortingRemoval: false,
     renderFallbackValue: null,
     getCoreRowModel: TableCore.getCoreRowModel(),
@@ -23,7 +24,10 @@ function showSheet(place, { name, label, columns, rows, sorted, search, pageSize
   });
   let state = { ...sheet.initialState };
   const onStateChange = (update) => {
+    const before = state;
     state = typeof update === "function" ? update(state) : update;
+    // Other rows are first: begin with the first page.
+    if (state.pagination === before.pagination) state = { ...state, pagination: { ...state.pagination, pageIndex: 0 } };
     sheet.setOptions((now) => ({ ...now, state }));
     render();
   };
