@@ -1,6 +1,5 @@
 // A chart by uPlot: the pages over time.
 
-const CHART_HEIGHT = 220;
 // Seconds between two times on an axis; uPlot's own are in the browser's time zone.
 const SECONDS = [1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, ...[1, 2, 7, 14, 28, 91, 365, 3650].map((days) => days * 86400)];
 let charts = [];
@@ -21,7 +20,7 @@ function drawCharts(summary) {
 
 /** Make the charts as wide as their places are now. */
 function fitCharts() {
-  for (const chart of charts) chart.setSize({ width: chart.root.parentNode.clientWidth, height: CHART_HEIGHT });
+  for (const chart of charts) chart.setSize({ width: chart.root.parentNode.clientWidth, height: chart.height });
 }
 
 /** Draw the pages of each group over time, one upon the other. */
@@ -41,6 +40,7 @@ function drawOverTime(summary) {
   const [from, to] = [moment(times[0], span), moment(times.at(-1) + span, span)];
   const isOneDay = from.slice(0, 10) === to.slice(0, 10);
   return chart(place, word("over_time_chart", { from, to }), {
+    height: 180,
     data: [times.map((time) => time + span / 2), ...stacked.reverse().map((values) => values.map((value, bar) => (isEmpty[bar] ? null : value)))],
     series: [...names].reverse().map((name) => {
       const fill = name === "pages_duplicate" ? striped(name) : colour(name);
@@ -80,7 +80,7 @@ function bars(name) {
 }
 
 /** Return a chart of bars in `place`, whose numbers at the pointer are read out below it. */
-function chart(place, label, { data, series, range, incrs, xValues, yValues, readout }) {
+function chart(place, label, { height = 220, data, series, range, incrs, xValues, yValues, readout }) {
   const output = make("p", { class: "readout", "aria-hidden": "true" }, "\u00a0");
   const canvas = make("div", { class: "canvas", role: "img", "aria-label": label });
   place.append(canvas, output);
@@ -89,7 +89,7 @@ function chart(place, label, { data, series, range, incrs, xValues, yValues, rea
   return new uPlot(
     {
       width: place.clientWidth,
-      height: CHART_HEIGHT,
+      height,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.1] } },

@@ -211,7 +211,8 @@ function renderChanges(summary) {
 function change(now, before, format = number) {
   const difference = (now ?? 0) - (before ?? 0);
   if (!difference) return "=";
-  return `${difference > 0 ? "+" : "−"}${format(Math.abs(difference))}`;
+  const shown = format === percent ? word("points", { n: number(Math.round(1000 * Math.abs(difference)) / 10) }) : format(Math.abs(difference));
+  return `${difference > 0 ? "+" : "−"}${shown}`;
 }
 
 function renderHostChanges(place, now, before) {
