@@ -175,6 +175,15 @@ class TestGathering:
         assert [n for n in chosen if n >= drops] == [drops, drops + 1]
         assert report.summary["near"]["pages"] == len(scores) - drops == 2
 
+    def test_a_drop_that_was_released_has_that_outcome(self, tmp_path: Path) -> None:
+        again = record(verdict="related", outcome="released", original_url=None, run="two")
+        pairs = gather(logged(tmp_path, record(), record("http://a.test/2"), again)).summary["pairs"]
+        outcomes = [pairs["tables"]["outcome"][number] for number in pairs["columns"]["outcome"]]
+        assert dict(zip(pairs["columns"]["url"], outcomes, strict=True)) == {
+            "http://a.test/1": "released",
+            "http://a.test/2": "dropped",
+        }
+
     def test_of_a_store_in_use_the_log_alone_is_shown(self, shown: Demo, tmp_path: Path) -> None:
         page = tmp_path / "report.html"
         with closing(open_store(store_uri(shown.folder), fingerprint_scheme=ClauseFingerprinter.scheme)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import instance_of, published_method
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.model import now
+from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.crawls import crawl_named, read_counts
 from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
@@ -78,7 +79,13 @@ def gather(
     if not tallies.records and not crawls.sum.pages:
         whose = f"of the crawl {run}" if run else "yet"
         raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
-    duplicates, queue = [*reversed(tallies.duplicates)], near.queue()
+    queue, duplicates = (
+        near.queue(),
+        [
+            replace(record, outcome=Outcome.RELEASED.value) if record.url in tallies.released else record
+            for record in reversed(tallies.duplicates)
+        ],
+    )
     rows = duplicates + queue
     with stored(config) as (store, note):
         summary = _summary(config, tallies, run) | {"crawls": crawls.summary(), "note": note}

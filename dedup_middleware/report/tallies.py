@@ -40,6 +40,8 @@ class Tallies:
         self.duplicates: deque[Record] = deque(maxlen=rows)
         self.duplicates_met = 0
         self.last: dict[str, Last] = {}
+        self.released: set[str] = set()
+        """URLs of duplicates whose dropped items were released."""
         self.repeats: Counter[tuple[str, str]] = Counter()
         """By host and original: duplicates that were not released."""
         self.repeats_of_others: Counter[tuple[str, str]] = Counter()
@@ -61,6 +63,7 @@ class Tallies:
         before = self.last.get(record.url)
         if record.outcome == Outcome.RELEASED.value and before is not None and before.original:
             self._add_repeat(before, -1)
+            self.released.add(record.url)
         now = self.last[record.url] = Last(host_at(record.url), record.original_url if is_duplicate else None, score)
         if is_duplicate:
             self._add_duplicate(record)
@@ -71,6 +74,7 @@ class Tallies:
 
     def _add_duplicate(self, record: Record) -> None:
         self.duplicates.append(record)
+        self.released.discard(record.url)
         self.duplicates_met += 1
         self.compared += 1
         self.outcomes[record.outcome] += 1

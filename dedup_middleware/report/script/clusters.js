@@ -9,11 +9,12 @@ let clustersShown = CLUSTERS_SHOWN;
 /** Return the originals with the numbers of their pairs, the largest first. A page counts once, with its last record. */
 function clustersOf() {
   const found = new Map();
-  const urls = new Set();
+  const urls = new Set(pairs.columns.url.slice(pairs.shown));
   for (let n = 0; n < pairs.shown; n += 1) {
     const [url, original] = [pairs.columns.url[n], pairs.columns.original[n]];
     if (urls.has(url) || !pairs.tables.original[original]) continue;
     urls.add(url);
+    if (valueOf("outcome", n) === "released") continue;
     if (!found.has(original)) found.set(original, []);
     found.get(original).push(n);
   }

@@ -1,17 +1,19 @@
 // The histogram of scores around the threshold: duplicates above the axis, near misses below. Each bar is a button.
 
-// Percents below the threshold from where each percent has its bars; all scores below have common ones.
-const BELOW_THRESHOLD = 20;
+// Percents below the threshold from where each percent has its bars, if there are scores; lower ones have common bars.
+const [LEAST_BELOW, MOST_BELOW] = [5, 20];
 
 /** Return the percents of the bars: the first and the last score of each, both included. */
-function scoreBins(threshold) {
-  const lowest = Math.max(0, Math.floor(100 * threshold) - BELOW_THRESHOLD);
+function scoreBins(threshold, smallest) {
+  const start = 5 * Math.floor(Math.min(100 * smallest, 100 * threshold - LEAST_BELOW) / 5);
+  const lowest = Math.max(0, start, Math.floor(100 * threshold) - MOST_BELOW);
   const bins = Array.from({ length: 100 - lowest }, (_, place) => [lowest + place, lowest + place + 0.99]);
-  return [...(lowest ? [[0, lowest - 0.01]] : []), ...bins, [100, 100]];
+  return [...(lowest && 100 * smallest < lowest ? [[0, lowest - 0.01]] : []), ...bins, [100, 100]];
 }
 
 function renderScores(summary) {
-  const bins = scoreBins(summary.threshold);
+  const scores = pairs.columns.score.filter((score) => score !== null);
+  const bins = scoreBins(summary.threshold, scores.reduce((least, score) => Math.min(least, score), 1));
   const counts = { drops: bins.map(() => 0), near: bins.map(() => 0) };
   pairs.columns.score.forEach((score, n) => {
     if (score === null) return;
@@ -37,17 +39,17 @@ function renderScores(summary) {
     return button;
   };
   const columns = bins.map(([from], place) => {
-    const isMarked = from % 5 === 0 && (place > 1 || bins[0][1] < 1);
+    const isMarked = from % 5 === 0 && (place > 1 || bins[0][1] - bins[0][0] < 1);
     return make("div", {}, bar("drops", place), make("i", {}, isMarked ? percent(from / 100) : null), bar("near", place));
   });
-  if (bins[0][1] > 1) columns[0].querySelector("i").textContent = `<${percent(bins[1][0] / 100)}`;
+  if (bins[0][1] - bins[0][0] > 1) columns[0].querySelector("i").textContent = `<${percent(bins[1][0] / 100)}`;
   const chart = make("div", { class: "bars", role: "group", "aria-label": word("scores"), onkeydown: moveAmongBars }, ...columns);
   const place = bins.findIndex(([, to]) => 100 * summary.threshold <= to);
   const [from] = bins[place];
   chart.style.setProperty("--columns", bins.length);
   chart.style.setProperty("--threshold", `${(100 * (place + Math.min(1, 100 * summary.threshold - from))) / bins.length}%`);
   chart.append(make("b", { class: "threshold" }, make("span", {}, word("scores_threshold", { n: percent(summary.threshold, 2) }))));
-  const keys = ["drops", "near"].map((name) => make("span", { class: `key ${name === "drops" ? "accent" : "muted"}` }, word(`scores_key_${name}`)));
+  const keys = ["drops", "near"].map((name) => make("span", { class: `key pages_${name === "drops" ? "duplicate" : "similar"}` }, word(`scores_key_${name}`)));
   document.querySelector("#scores .chart").replaceChildren(make("p", { class: "legend" }, ...keys), chart, readout);
 }
 

@@ -158,8 +158,14 @@ class PairTable {
     const rows = this.table.getRowModel().rows.map((row, place) => this.rowOf(row.original, place));
     const table = make("table", { class: "pairs" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", { onkeydown: moveAmongRows }, ...rows));
     this.root.querySelector(".rows").replaceChildren(table);
-    this.root.querySelector(".found").textContent = word("found", { n: this.table.getFilteredRowModel().rows.length }) + this.lead();
+    this.root.querySelector(".found").textContent = this.foundText() + this.lead();
     this.renderPager(pageIndex, Math.max(1, this.table.getPageCount()));
+  }
+
+  foundText() {
+    const { rows } = this.table.getFilteredRowModel();
+    const pages = this.valuesOf.run.size > 1 ? new Set(rows.map((row) => pairs.columns.url[row.original])).size : rows.length;
+    return word(pages === rows.length ? "found" : "found_records", { n: rows.length, pages });
   }
 
   rowOf(n, place) {
