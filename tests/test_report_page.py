@@ -271,6 +271,8 @@ class TestPair:
         browser.wait(IS_BACK)
         assert browser.run("return location.href") == report.as_uri()
         browser.run("location.hash = '#pair=http://nowhere.example/'")
+        browser.wait("return !document.getElementById('trouble').hidden")
+        assert texts(browser, "#trouble") == ["This report does not have the pair of http://nowhere.example/."]
         assert not browser.run("return document.getElementById('pair').open")
         browser.run("location.hash = new URL(arguments[0]).hash", address)
         browser.wait(HAS_TEXTS)
@@ -292,6 +294,17 @@ class TestPair:
         assert found == (quoted and f"p {quoted}")
         if quoted:
             assert shlex.split(found) == ["p", url]
+
+    def test_the_command_and_the_link_are_copied(self, browser: Browser) -> None:
+        browser.run("window.copies = []; navigator.clipboard.writeText = async (text) => { window.copies.push(text) }")
+        search(browser, COPIER)
+        click(browser, "#drops tbody tr")
+        browser.wait(IS_SHOWN)
+        browser.run("document.querySelectorAll('#pair .copy').forEach((each) => each.click())")
+        browser.wait("return document.querySelector('#pair .copy').textContent === 'Copied'")
+        page = browser.run("return document.querySelector('#pair .heads a').href")
+        copies = [f"scrapy dedup allow {page}", browser.run("return location.href")]
+        assert browser.run("return window.copies") == copies
 
     def test_the_arrows_lead_to_the_neighbours(self, browser: Browser) -> None:
         titles = texts(browser, "#drops .open")

@@ -41,11 +41,11 @@ function label(n, same) {
   renderLabels();
 }
 
-/** Return the two buttons that label the pair `n`. */
-function labelButtons(n) {
+/** Return the two buttons that label the pair `n`. In a table, the keys of its rows label; Tab passes over the buttons. */
+function labelButtons(n, tabindex = null) {
   if (pairs.columns.score[n] === null || !valueOf("original", n)) return null;
   const button = (key, name, same) =>
-    make("button", { type: "button", "data-key": key, tabindex: "-1", "aria-keyshortcuts": key, onclick: () => label(n, same) }, word(name), make("kbd", {}, key));
+    make("button", { type: "button", "data-key": key, tabindex, "aria-keyshortcuts": key, onclick: () => label(n, same) }, word(name), make("kbd", {}, key));
   const group = make("span", { class: "labels", role: "group", "aria-label": word("label"), "data-pair": n }, button("1", "label_same", true), button("2", "label_different", false));
   markLabels(group, n);
   return group;
@@ -100,28 +100,13 @@ function commandToCopy(command) {
 /** Return a button that copies what `text` returns. */
 function copyButton(name, text) {
   const copy = async () => {
-    const isDone = await copied(text());
+    // A page that came by plain HTTP has no clipboard.
+    const isDone = await navigator.clipboard?.writeText(text()).then(() => true, () => false);
     button.textContent = word(isDone ? "copied" : "not_copied");
     setTimeout(() => (button.textContent = name), 2_000);
   };
   const button = make("button", { type: "button", class: "copy", onclick: copy }, name);
   return button;
-}
-
-/** Copy `text` and return whether that was possible. */
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // Without a clipboard of its own, as on a page that came by plain HTTP.
-    const box = document.querySelector("dialog[open]") ?? document.body;
-    const area = box.appendChild(make("textarea", { class: "skip", "aria-hidden": "true" }, text));
-    area.select();
-    const isDone = document.execCommand("copy");
-    area.remove();
-    return isDone;
-  }
 }
 
 /** Return `scrapy dedup allow URL` for a shell; null for a URL that a terminal or the command may take for more. */

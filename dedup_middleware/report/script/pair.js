@@ -92,7 +92,8 @@ function openAddressed() {
   const url = named.get("pair");
   if (url === null) return;
   const n = pairOf(url, named.get("run"));
-  if (n < 0 || openedPair?.n === n) return;
+  if (n < 0) return showTrouble("pair_unknown", { url: visible(url) });
+  if (openedPair?.n === n) return;
   const table = n < pairs.shown ? tables.drops : tables.near;
   table.turnTo(n);
   openPair(n, table);

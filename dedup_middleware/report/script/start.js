@@ -67,9 +67,13 @@ async function start() {
   document.documentElement.dataset.ready = "true";
 }
 
-start().catch((error) => {
+function showTrouble(key, values) {
   const trouble = document.getElementById("trouble");
-  trouble.textContent = word("trouble", { error: String(error) });
+  trouble.textContent = word(key, values);
   trouble.hidden = false;
+}
+
+start().catch((error) => {
+  showTrouble("trouble", { error: String(error) });
   throw error;
 });

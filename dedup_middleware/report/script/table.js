@@ -210,7 +210,7 @@ function setUpTables(summary) {
     cells: (n) => ({
       similar_to: cellsOf(n).original,
       differs: [make("div", {}, named("reasons", valueOf("reason", n)), ...differences[n - shown].map((own) => make("blockquote", {}, isolated(own))))],
-      label: [labelButtons(n)],
+      label: [labelButtons(n, "-1")],
     }),
     lead: most,
     words: { reason: "differs" },
