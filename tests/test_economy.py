@@ -21,6 +21,8 @@ from dedup_middleware.economy.rules import Hold
 from dedup_middleware.economy.stored import learned_in, restore, save
 from dedup_middleware.economy.values import TRAP
 from dedup_middleware.economy.waiting import EARLIER, WaitingRoom
+from dedup_middleware.records.crawls import read_counts
+from dedup_middleware.report.crawls import Crawls
 from dedup_middleware.stores import open_store
 from dedup_middleware.urls import without_secrets
 
@@ -262,6 +264,13 @@ def test_on_finds_every_story_with_fewer_requests(shop, tmp_path):
     assert len(shop.paths()) - before < 0.9 * before
     assert on.stats["dedup/rules/left_out"] > 0
     assert on.stats["dedup/rules/held"] == on.stats["dedup/rules/left_out"] + on.stats.get("dedup/rules/released", 0)
+    crawls = Crawls(read_counts(on.folder / "records.jsonl")).summary()
+    assert crawls["requests"] == {
+        name: on.stats[f"dedup/rules/{name}"]
+        for name in ("held", "released", "left_out")
+        if f"dedup/rules/{name}" in on.stats
+    }
+    assert Counter(rule["change"] for rule in crawls["rules"])["found"] == on.stats["dedup/rules/found"]
     left_out = [line["left_out"] for line in on.lines("left-out.jsonl")]
     assert len(left_out) == on.stats["dedup/rules/left_out"]
     assert "requests held back" in on.log

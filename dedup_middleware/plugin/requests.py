@@ -20,6 +20,7 @@ from dedup_middleware.economy.waiting import EARLIER, LEFT_OUT, WaitingRoom, is_
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin import messages
+from dedup_middleware.records.crawls import RuleChange
 from dedup_middleware.settings import FOLDER
 from dedup_middleware.urls import without_secrets
 
@@ -51,7 +52,7 @@ class RequestEconomy:
     def __init__(self, extension: DedupExtension, mode: Mode) -> None:
         """Watch the scheduler of the crawl of *extension*, or hold its requests back."""
         config, crawler = extension.config, extension.crawler
-        self._extension, self._crawler, self._count = extension, crawler, extension.count
+        self._extension, self._crawler = extension, crawler
         self._economy = Economy(mode)
         self._is_full = False
         # Without it no request waits.
@@ -106,7 +107,7 @@ class RequestEconomy:
             packed = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
         except _PACKING:
             # Its callback is no method of the spider, or what it carries cannot be stored.
-            self._count("rules/not_packed")
+            self._extension.count("rules/not_packed")
             return False
         if not self._put(hold, packed):
             return False
@@ -163,6 +164,11 @@ class RequestEconomy:
     def _waiting(self) -> dict[Hold, int]:
         return {} if self._room is None else self._room.counts()
 
+    def _count(self, stat: str, amount: int = 1) -> None:
+        self._extension.count(stat, amount)
+        if self._extension.deduplication is not None:
+            self._extension.deduplication.recorder.count_requests(stat.removeprefix("rules/"), amount)
+
     # --- pages
 
     def visited(self, visit: Visit, response: Response, links: Iterable[str]) -> None:
@@ -178,13 +184,15 @@ class RequestEconomy:
             self._report(event)
 
     def _report(self, event: Event) -> None:
-        line = messages.of_rule(event, self._extension.config)
+        config = self._extension.config
+        line, url = messages.of_rule(event, config), without_secrets(event.url, redact=config.redact_query)
         if event.rule is None:
-            self._count("rules/traps")
             self._extension.warn(line)
         else:
-            self._count(f"rules/{event.kind}")
             self._extension.inform(line)
+        if self._extension.deduplication is not None:
+            change = RuleChange(event.kind, event.name, "" if event.rule is None else event.rule.id, url)
+            self._extension.deduplication.recorder.rule_changed(change)
         if event.kind == "withdrawn":
             for hold, count in self._waiting().items():
                 if hold.rule is event.rule:

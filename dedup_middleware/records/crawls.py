@@ -32,6 +32,8 @@ KINDS = ("new", "related", "unchanged", "duplicate", "without_items", "lists", "
 #: Hosts of a line; the pages of all further hosts are counted together, as those of `OTHERS`.
 MAX_HOSTS = 1_000
 OTHERS, NO_HOST = "", "?"
+# Rules of a line.
+_MAX_RULES = 200
 # Characters of a host name.
 _MAX_HOST = 253
 # Seconds between two lines: a twentieth of the time since the first one, within these bounds.
@@ -61,6 +63,19 @@ class Begin(msgspec.Struct, tag_field="event", tag="begin"):
     """Those that differ from their defaults."""
 
 
+class RuleChange(msgspec.Struct):
+    """What a crawl has learned about addresses."""
+
+    change: str
+    """``found``, ``withdrawn`` or ``trap``."""
+    name: str
+    """The rule in words, or the shape that is a trap."""
+    id: str = ""
+    url: str = ""
+    """The page that spoke against the rule, or that brought nothing."""
+    time: str = ""
+
+
 class Counts(msgspec.Struct, tag_field="event", tag="counts"):
     """What a crawl has counted since its last line."""
 
@@ -73,6 +88,9 @@ class Counts(msgspec.Struct, tag_field="event", tag="counts"):
     items_released: _Count = 0
     hosts: dict[str, dict[str, _Count]] = {}
     """The pages of each kind, by host."""
+    requests: dict[str, _Count] = {}
+    """Those that waited (``held``), or would have; that were fetched in the end (``released``), or ``left_out``."""
+    rules: list[RuleChange] = []
 
 
 class CrawlCounts:
@@ -107,6 +125,16 @@ class CrawlCounts:
     def add_released(self, items: int) -> None:
         """Count dropped *items* that were released."""
         self._counts.items_released += items
+
+    def add_requests(self, what: str, amount: int) -> None:
+        """Count requests; see `Counts.requests`."""
+        self._counts.requests[what] = self._counts.requests.get(what, 0) + amount
+
+    def add_rule(self, change: RuleChange) -> None:
+        """Note the *change* of a rule, unless there were very many in this minute."""
+        if len(self._counts.rules) < _MAX_RULES:
+            change.time = _as_time(time.time())
+            self._counts.rules.append(change)
 
     def close(self) -> None:
         """Write what is left; :class:`RecordsError` if the disk fails."""

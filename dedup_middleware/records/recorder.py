@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.records.crawls import CrawlCounts
+    from dedup_middleware.records.crawls import CrawlCounts, RuleChange
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener, Visit
 
@@ -118,6 +118,17 @@ class Recorder:
             if not self._has_warned:
                 self._listener.warn(f"{error} Until then the report lacks the number of pages")
             self._has_warned = True
+
+    def count_requests(self, what: str, amount: int) -> None:
+        """Count requests for the report; see `crawls.Counts.requests`."""
+        if self._crawl is not None:
+            self._crawl.add_requests(what, amount)
+
+    def rule_changed(self, change: RuleChange) -> None:
+        """Count and note what the crawl has learned about addresses."""
+        self._count(f"rules/{change.change}", 1)
+        if self._crawl is not None:
+            self._crawl.add_rule(change)
 
     def _record(self, visit: Visit) -> None:
         if self._log is not None:

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.crawls import KINDS, NO_HOST, OTHERS, Begin, Counts, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from dedup_middleware.records.crawls import RuleChange
     from dedup_middleware.records.log import Record
 
 #: Bars of the chart over time, at the most.
@@ -28,6 +31,8 @@ _SPANS = (1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400)
 _MAX_TIMES = 100_000
 # Processes of one crawl that were killed: the last of them.
 _MAX_GAPS = 100
+# Rules that are listed: those that changed last.
+_MAX_RULES = 1_000
 # Crawls that are listed: the latest. The latest of these are compared host by host.
 _MAX_CRAWLS, _COMPARED = 1_000, 30
 # Hosts that are counted at once, in all and of a crawl, and those that are shown, with most pages.
@@ -77,6 +82,7 @@ class Crawl:
     pages: Counter[str] = field(default_factory=Counter)
     items_dropped: int = 0
     items_released: int = 0
+    requests: Counter[str] = field(default_factory=Counter)
     hosts: Hosts = field(default_factory=lambda: Hosts(_MAX_HOSTS_OF_A_CRAWL))
 
     def count(self, host: str, kinds: Mapping[str, int]) -> None:
@@ -111,6 +117,7 @@ class Crawls:
         self._run = run
         self._found: dict[str, Crawl] = {}
         self._times: deque[tuple[int, int, Mapping[str, int]]] = deque(maxlen=_MAX_TIMES)
+        self._rules: deque[tuple[str, RuleChange]] = deque(maxlen=_MAX_RULES)
         for line in lines:
             self._add(line)
 
@@ -127,8 +134,11 @@ class Crawls:
         for each in self._sums(crawl):
             each.items_dropped += line.items_dropped
             each.items_released += line.items_released
+            each.requests.update(line.requests)
             for host, kinds in line.hosts.items():
                 each.count(host, kinds)
+        if self._run in (None, line.run):
+            self._rules += [(line.run, rule) for rule in line.rules]
         if last is not None and self._run in (None, line.run):
             first, kinds = seconds_of(line.since), sum(map(Counter, line.hosts.values()), Counter())
             self._times.append((last if first is None else min(first, last), last, kinds))
@@ -174,6 +184,8 @@ class Crawls:
             "list": [crawl.in_list() for crawl in reversed(self._found.values())],
             "hosts": self.sum.hosts.rows(_HOSTS),
             "over_time": self.over_time(),
+            "requests": self.sum.requests,
+            "rules": [{"run": run} | msgspec.to_builtins(rule) for run, rule in reversed(self._rules)],
         }
 
     def over_time(self) -> dict[str, Any]:

@@ -238,6 +238,22 @@ function renderHostChanges(place, now, before) {
   showSheet(place, { name: "changes", label: word("changes_by_host"), columns, rows: changed, search: (row) => row.host, pageSize: 5 });
 }
 
+/** Show how many requests waited, and the rules about addresses that were found, withdrawn or named as traps. */
+function renderRequests(summary) {
+  const { requests, rules } = summary.crawls;
+  const place = body("requests");
+  const counts = ["would_hold", "held", "released", "left_out"].filter((what) => requests[what]);
+  if (!isFull("requests", counts.length || rules.length, "requests_none")) return;
+  place.append(make("p", {}, counts.map((what) => word(`requests_${what}`, { n: requests[what] })).join(" · ")));
+  const text = (id, value, show) => ({ id, label: word(`column_${id}`), isText: true, value, show });
+  const columns = [
+    text("rule", ({ name }) => name, ({ id, name, url }) => [id ? `${visible(id)} ` : "", isolated(name, { class: "url" }), ...(url ? [make("br"), link(url)] : [])]),
+    text("change", ({ change }) => change, ({ change }) => named("rule_changes", change)),
+    text("time", ({ time }) => time, ({ time }) => visible(time.slice(0, 19).replace("T", " "))),
+  ];
+  if (rules.length) showSheet(place, { name: "rules", label: word("requests_rules"), columns, rows: rules, search: (rule) => `${rule.id} ${rule.name} ${rule.url}` });
+}
+
 function renderCrawls(summary) {
   const { list } = summary.crawls;
   const place = body("crawls");

@@ -17,6 +17,7 @@ function renderAll(summary) {
   renderOverview(summary);
   renderHostPages(summary);
   renderChanges(summary);
+  renderRequests(summary);
   renderCrawls(summary);
   renderSettings(summary);
   renderHosts(summary);
