@@ -168,6 +168,10 @@ class Crawls:
             self._found[run] = Crawl(Begin(run, "", spider))
         return self._found[run]
 
+    def __contains__(self, run: str | None) -> bool:
+        """Return whether there is the crawl *run*, or any."""
+        return bool(self._found) if run is None else run in self._found
+
     def _sums(self, crawl: Crawl) -> list[Crawl]:
         return [crawl, self.sum] if self._run in (None, crawl.begin.run) else [crawl]
 

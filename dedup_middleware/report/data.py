@@ -76,7 +76,7 @@ def gather(
         near.add(record)
         crawls.add_record(record)
         step()
-    if not tallies.records and not crawls.sum.pages:
+    if not tallies.records and run not in crawls:
         whose = f"of the crawl {run}" if run else "yet"
         raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
     queue, duplicates = (
