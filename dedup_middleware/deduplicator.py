@@ -112,14 +112,7 @@ class Deduplication:
         # The feeds that have taken released items, by the number of their page and the digest of the item.
         self._released: dict[int, dict[bytes, frozenset[str]]] = {}
         self.recorder = Recorder(
-            spider,
-            run,
-            log,
-            listener,
-            self.fail,
-            hash_clause=fingerprint.hash,
-            preferences=detector.preferences,
-            crawl=crawl,
+            spider, run, log, crawl, listener, self.fail, hash_clause=fingerprint.hash, preferences=detector.preferences
         )
 
     # --- check

@@ -159,6 +159,7 @@ def _spread_counts(log: Path, start: datetime, duration: timedelta) -> None:
     for line in read_counts(log):
         counts = found.setdefault(line.run, Counts(line.run, is_last=True))
         if isinstance(line, Counts):
+            counts.items_dropped += line.items_dropped
             for host, kinds in line.hosts.items():
                 counts.hosts[host] = dict(Counter(counts.hosts.get(host, {})) + Counter(kinds))
     with counts_beside(log).open("w", encoding="ascii", newline="\n") as file:

@@ -45,17 +45,17 @@ EVIDENCE_MILLISECONDS = 100
 class Recorder:
     """Counts and records the pages of one crawl, *run*, of *spider*; *fail* gets trouble with the log or the store."""
 
-    def __init__(  # noqa: PLR0913 - what a recorder needs
+    def __init__(  # noqa: PLR0913, PLR0917 - what a recorder needs
         self,
         spider: str,
         run: str,
         log: RecordLog | None,
+        crawl: CrawlCounts | None,
         listener: Listener,
         fail: Callable[[DedupError | UnreadableError], None],
         *,
         hash_clause: Callable[[str], bytes],
         preferences: Preferences,
-        crawl: CrawlCounts | None = None,
     ) -> None:
         self._spider = spider
         self._run = run

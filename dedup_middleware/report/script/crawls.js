@@ -289,7 +289,7 @@ function renderSettings(summary) {
   const shown = known.map(({ n, from, to, version, settings }) => {
     const values = Object.entries(settings);
     const list = values.map(([name, value]) => make("li", {}, make("code", {}, `${visible(name)} = ${visible(value)}`)));
-    const when = from === to ? day(from) : word("about_dates", { from: day(from), to: day(to) });
+    const when = day(from) === day(to) ? day(from) : word("about_dates", { from: day(from), to: day(to) });
     return [
       make("h3", {}, `${word("heading_crawls", { n })} · ${when} · dedup-middleware ${visible(version)}`),
       values.length ? make("ul", {}, ...list) : make("p", { class: "quiet" }, word("settings_defaults")),

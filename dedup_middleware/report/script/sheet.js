@@ -2,7 +2,7 @@
 
 /**
  * Show `rows` in `place`. Of a column: `id`, `label`, `value(row)` to sort by, `show(row)`, and `isText`. The search box
- * is there where `search(row)` is given and the rows are more than two pages.
+ * is there where `search(row)` is given and there are more than 20 rows.
  */
 function showSheet(place, { name, label, columns, rows, sorted, search, pageSize = 10 }) {
   const body = make("div", { class: "scroll" });
@@ -67,6 +67,6 @@ function showSheet(place, { name, label, columns, rows, sorted, search, pageSize
 
   render();
   const box = make("input", { type: "search", autocomplete: "off", oninput: (event) => sheet.setGlobalFilter(event.target.value.toLowerCase()) });
-  const isLong = search && rows.length > 2 * pageSize;
+  const isLong = search && rows.length > 20;
   place.append(...(isLong ? [make("label", { class: "search" }, word("sheet_search"), box)] : []), body, pager);
 }
