@@ -68,6 +68,9 @@ _FORGED = Record(
     evidence=[SCRIPT, OVERRIDE],
     title=OVERRIDE,
 )
+_FORGED_NEAR_MISS = replace(
+    _FORGED, url=f"javascript:alert(5)//{OVERRIDE}", verdict="related", outcome="kept", score=0.7
+)
 _EDITS = ((" said ", " told us "), ("the ", "that "), ("，", "，据悉"))
 
 
@@ -101,7 +104,7 @@ def demo(folder: Path, *, hostile: bool = True) -> Demo:
     _spread(log)
     if hostile:
         with log.open("a", encoding="ascii", newline="\n") as file:
-            file.write(_FORGED.to_line() + "\n")
+            file.write(f"{_FORGED.to_line()}\n{_FORGED_NEAR_MISS.to_line()}\n")
     return made
 
 

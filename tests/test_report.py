@@ -171,9 +171,9 @@ class TestGathering:
         scores = report.summary["pairs"]["columns"]["score"]
         drops = report.summary["duplicates"]
         chosen = [n for n, detail in enumerate(report.details) if detail["texts"]]
-        assert sorted(scores[n] for n in chosen if n < drops) == sorted(scores[:drops])[:4]
+        assert sorted(scores[n] for n in chosen if n < drops) == sorted(scores[:drops])[:3]
         assert [n for n in chosen if n >= drops] == [drops, drops + 1]
-        assert report.summary["near"]["pages"] == len(scores) - drops == 2
+        assert report.summary["near"]["pages"] == len(scores) - drops == 3
 
     def test_a_drop_that_was_released_has_that_outcome(self, tmp_path: Path) -> None:
         again = record(verdict="related", outcome="released", original_url=None, run="two")
