@@ -60,7 +60,7 @@ class StoreAwayError(StoreError):
 
 
 class StoreCorruptError(StoreError):
-    """The store's files are damaged, or not those of a store of ours."""
+    """The files of the store are damaged, or are no store."""
 
 
 class StoreVersionError(StoreError):

@@ -58,7 +58,7 @@ CODES: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was decided about one page, and what came of it."""
+    """The verdict on one page, and what happened to its items."""
 
     time: str
     """UTC, ISO 8601."""
