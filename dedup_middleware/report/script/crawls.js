@@ -68,7 +68,7 @@ function renderOverview(summary) {
   const [least, most] = uncounted ? ["≥ ", "≤ "] : ["", ""];
   const parts = (...names) => names.filter((name) => pages[name]).map((name) => word(`kind_${name}`, { n: pages[name] })).join(" · ");
   const tiles = [
-    ["pages", least + number(totalOf(pages)), word("tile_hosts", { n: hosts.length })],
+    ["pages", least + number(totalOf(pages)), word(hosts.some(([host]) => !host) ? "tile_many_hosts" : "tile_hosts", { n: hosts.filter(([host]) => host).length })],
     ["kept_pages", least + number(sum(KINDS_KEPT.map((kind) => pages[kind]))), parts(...KINDS_KEPT)],
     ["duplicates", number(pages.duplicate), word("tile_rate", { share: most + percent(rateOf(pages)) })],
     ["unchecked", number(pagesOf("pages_unchecked", pages)), parts("skipped")],
