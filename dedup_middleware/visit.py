@@ -27,11 +27,11 @@ _OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DR
 
 
 _NOT_STORED = (
-    "duplicates of class {} cannot be stored, so they are kept; yield a dict, a Scrapy item, or an attrs, dataclass or "
+    "duplicates of class {} cannot be stored, so they are kept. Yield a dict, a Scrapy item, or an attrs, dataclass or "
     "pydantic object"
 )
 _VALUE_NOT_STORED = (
-    "duplicates of class {} with a value of class {} cannot be stored, so they are kept; set such a field in a "
+    "duplicates of class {} with a value of class {} cannot be stored, so they are kept. Set such a field in a "
     "pipeline, or give it as a text or a number"
 )
 _NOT_TAGGED = (

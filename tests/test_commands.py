@@ -372,7 +372,7 @@ class TestExplain:
         assert not [line for line in said.out.splitlines() if line.startswith(("  = ", "  + "))]
 
     def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
-        crawled.run_here("explain", "http://nowhere/").refused("Nothing found of http://nowhere/", status=3)
+        crawled.run_here("explain", "http://nowhere/").refused("Nothing found for http://nowhere/", status=3)
 
     def test_while_a_crawl_runs_it_says_what_the_log_knows(self, crawled: Crawled) -> None:
         with running_crawl(crawled):

@@ -49,7 +49,7 @@ def explain(config: Config, url: str) -> dict[str, Any]:
         log = "" if config.log is None else f" and the log {config.log}"
         why = note or "A page without items is not stored."
         store = without_secrets(config.store, redact=False)
-        raise NothingFoundError(f"Nothing found of {shown} in the store {store}{log}. {why}")
+        raise NothingFoundError(f"Nothing found for {shown} in the store {store}{log}. {why}")
     found = None if last is None else last.as_dict()
     return {"url": shown, "record": found, "stored": stored, "rules": rules, "note": note}
 

@@ -407,7 +407,7 @@ def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) 
         except StoreError as error:
             if str(error) not in warned:
                 warned.add(str(error))
-                warn(f"{error}; that is tried again, and nothing is dropped until it succeeds")
+                warn(f"{error}. The plugin tries again, and drops nothing until it succeeds")
         else:
             if is_over.is_set():
                 opened.store.close()

@@ -102,8 +102,8 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
 def template_found(pages: int) -> str:
     """Return the line that so many *pages* were dropped for a text that has proved to be a template."""
     return (
-        f"{pages} {'pages were' if pages != 1 else 'page was'} dropped for a text that several pages of one host fill "
-        "in with content of their own, so it is a template and they are no copies; their items are released"
+        f"{pages} {'pages were' if pages != 1 else 'page was'} dropped for a text that is a template: several pages of "
+        "one host fill it in with content of their own. Their items are released"
     )
 
 

@@ -249,8 +249,8 @@ class RedisStore(Store):
         before, outcome = self._run(WRITE, self.worker.hex(), self._number, required, *counts, *seen, *deletes, *puts)
         if outcome == b"lost":
             raise StoreAwayError(
-                f"this process was suspended for too long or the server has lost data, so the lease of the store "
-                f"{self.uri} has ended: a crawl opens the store again by itself, run a command again"
+                f"the lease of the store {self.uri} has ended: this process was suspended for too long, or the server "
+                "has lost data. A crawl opens the store again by itself; run a command again"
             )
         if before != self._version:
             self._note(before)
@@ -311,8 +311,8 @@ class RedisStore(Store):
             return refusals.corrupt(uri, "the value of a key is longer than any that we write")
         if isinstance(error, _NOT_ALLOWED) or "NOPERM" in detail:
             return StoreError(
-                f"the server of the store {uri} refuses the connection ({detail}): put user and password, or none, "
-                f"into DEDUP_STORE, or the password into {PASSWORD}, and allow that user "
+                f"the server of the store {uri} refuses the connection ({detail}). Put user and password, or neither, "
+                f"into DEDUP_STORE, or the password into {PASSWORD}. The user needs "
                 "~{dedup:* +@read +@write +@scripting +@connection +info"
             )
         # Everything else, a full memory or disk too, ends by itself.
