@@ -99,7 +99,8 @@ class TestItems:
             dedup.add(f"{A}?sid=1", page, item={"text": " ".join(lines)})
             assert dedup.check(f"{A}?sid=2", page, item={"text": " ".join(lines)}).is_duplicate
             other = " ".join(lines).replace("- Use", "+ Use")
-            assert dedup.check(f"{A}?sid=2", page, item={"text": other}).reason == "item_has_new_text"
+            kept = dedup.check(f"{A}?sid=2", page, item={"text": other})
+        assert (kept.reason, kept.difference) == ("item_has_new_text", ["+"])
 
     def test_without_an_item_what_is_kept_of_a_page_is_its_text(self) -> None:
         with Deduplicator() as dedup:

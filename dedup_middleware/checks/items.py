@@ -143,7 +143,9 @@ class ItemCheck:
             hashes = original.hashes if content is None else content.hashes
             found = (clause for clause, _ in clauses("\n".join(item.texts)))
             own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
-            return Rejection(Reason.ITEM_HAS_NEW_TEXT, tuple(as_written(item.texts, own[:_MAX_SHOWN])))
+            shown = as_written(item.texts, own[:_MAX_SHOWN])
+            shown = shown or own_symbols(item.texts, detector.index.item_text(original))[:_MAX_SHOWN]
+            return Rejection(Reason.ITEM_HAS_NEW_TEXT, tuple(shown))
         if content is None or not _is_on_site(page, original):
             return None
         new = [value for value in item.values if _hash(value) not in content.values]
