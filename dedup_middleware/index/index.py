@@ -427,7 +427,6 @@ class Changes:
         for page in pages:
             if page.is_claimed:
                 self.deletes += [schema.claimed_key(page.number), schema.text_key(page.number)]
-                self._change_claims(page, is_open=False)
             else:
                 self.deletes += map(schema.identity_key, page.identities)
             if page.original is not None:
@@ -465,7 +464,7 @@ class Changes:
             holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
             if holds and len(kept) >= MAX_HOLDERS and self._counts is not None:
                 kept = frozenset(filter(self._counts, kept))
-            if holds and len(kept) < MAX_HOLDERS:
+            if holds and (len(kept) < MAX_HOLDERS or schema.is_claims_key(key)):
                 kept |= {number}
             if kept != holders:
                 self.put_or_delete(key, schema.encode_postings(sorted(kept)) if kept else None)
@@ -481,17 +480,8 @@ class Changes:
     def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:
         """Store *page*, with its packed *text*, as one whose claim *worker* has open, in a store that is shared.
 
-        The claim ends when :meth:`replace` takes it as one of its pages.
+        :meth:`replace` lists it, and ends the claim when it takes it as one of its pages.
         """
         self.puts.append((schema.claimed_key(page.number), schema.encode_claim(worker, page)))
         if text is not None:
             self.puts.append((schema.text_key(page.number), text))
-        self._change_claims(page, is_open=True)
-
-    def _change_claims(self, page: StoredPage, *, is_open: bool) -> None:
-        """Let the open claims of the identities of *page* include its number, or not."""
-        keys = [schema.claims_key(identity) for identity in page.identities]
-        for key, value in zip(keys, self._store.get_many(keys), strict=True):
-            numbers = {*schema.decode_postings(value or b"")} - {page.number}
-            numbers |= {page.number} if is_open else frozenset()
-            self.put_or_delete(key, schema.encode_postings(sorted(numbers)) if numbers else None)

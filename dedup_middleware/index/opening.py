@@ -150,6 +150,15 @@ class SharedIndex(Index):
         changes.write()
         self.touch(ended)
 
+    def _commit(
+        self, page: Page, claim: int | None, feeds: frozenset[str] | None, *, durable: bool
+    ) -> StoredPage | None:
+        if claim is not None:
+            # In one round trip: a transaction reads a key once.
+            keys = [schema.claimed_key(claim), *map(schema.identity_key, page.identities)]
+            self.store.get_many([*keys, *map(schema.claims_key, page.identities)])
+        return super()._commit(page, claim, feeds, durable=durable)
+
     def _ended(self, claim: int) -> list[StoredPage]:
         found = self._find_claim(claim)
         return [] if found is None else [found[1]]

@@ -136,6 +136,8 @@ def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
     keys: set[bytes] = set()
     for page in pages:
         keys.update(clause_keys(page.hashes))
+        if page.is_claimed:
+            keys.update(map(claims_key, page.identities))
         if (key := whole_text_key(page.exact_digest, page.features)) is not None:
             keys.add(key)
     return frozenset(keys)
@@ -144,6 +146,11 @@ def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
 def repeat_key(original: int, number: int) -> bytes:
     """Return the key that marks the page *number* as a duplicate of *original*."""
     return repeats_key(original) + encode_number(number)
+
+
+def is_claims_key(key: bytes) -> bool:
+    """Return whether *key* is that of the open claims of an identity."""
+    return key[:1] == b"q"
 
 
 def last_number(key: bytes) -> int:

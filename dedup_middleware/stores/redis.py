@@ -6,7 +6,7 @@ the store's name on the server (``dedup``); ``timeout``, the seconds after which
 ``ssl_certfile`` and ``ssl_keyfile``. A password may be in the environment instead.
 
 Transactions are optimistic: the script that writes first compares everything that the transaction has read with what
-is there now. So a transaction may read from memory what was read before; if that is outdated, it runs again.
+is there now. If that is outdated, the transaction runs again.
 """
 
 from __future__ import annotations
@@ -94,18 +94,13 @@ def address(uri: str) -> Address:
 _LEASE = 15.0
 # Seconds for which the version that was last seen counts as the present one, and a worker as at work.
 _FRESH, _ALIVE = 0.02, 0.05
-# What is remembered for transactions: keys of some hundred pages. Long values are read again.
-_MAX_SEEN, _MAX_SEEN_VALUE = 10_000, 256
 # Pairs after which a step of a scan ends.
 _SCANNED = 1_000
 _NOT_ALLOWED = (kinds.AuthenticationError, kinds.AuthorizationError, kinds.NoPermissionError)
 
 
 class RedisStore(Store):
-    """The store at *where*; this process becomes one of its workers by :meth:`join`.
-
-    Without what it remembers of the last transactions, a new page takes 13 round trips instead of 8.
-    """
+    """The store at *where*; this process becomes one of its workers by :meth:`join`."""
 
     def __init__(self, where: Address) -> None:
         """Connect; :class:`StoreError` if the server would lose what it is given."""
@@ -133,13 +128,10 @@ class RedisStore(Store):
         self._version = b""
         self._noted = 0.0
         self._others = 0
-        # What was read or written last, for transactions, which verify it.
-        self._seen: dict[bytes, bytes | None] = {}
         self._at_work: dict[bytes, float] = {}
         self._number = 0
-        # Of the current transaction; `_looks` counts its looks at the store, `_begun` is the version when it began.
+        # Of the current transaction: what it has read, the version when it began, and the one that its end requires.
         self._reads: dict[bytes, bytes | None] | None = None
-        self._looks = 0
         self._begun = self._required = b""
         self._over = threading.Event()
 
@@ -167,34 +159,19 @@ class RedisStore(Store):
         return answer
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        """See Store; a round trip. In a transaction none for what was read or written lately."""
+        """See Store; a round trip. In a transaction none for what it has read already."""
         reads = self._reads
         if reads is None:
             return self._read(keys)
-        guesses = {key: self._seen[key] for key in keys if key not in reads and key in self._seen}
-        # The commit has to verify what nothing else verifies.
-        self._looks += 2 * bool(guesses)
-        reads.update(guesses)
         if missing := [key for key in keys if key not in reads]:
             reads.update(zip(missing, self._read(missing), strict=True))
         return [reads[key] for key in keys]
 
     def _read(self, keys: list[bytes]) -> list[bytes | None]:
-        self._looks += 1
         values: list[bytes | None]
         version, *values = self._run(READ, *(part for key in keys for part in place_of(key)))
         self._note(version)
-        self._see(dict(zip(keys, values, strict=True)))
         return values
-
-    def _see(self, pairs: dict[bytes, bytes | None]) -> None:
-        if len(self._seen) > _MAX_SEEN:
-            self._seen = {}
-        for key, value in pairs.items():
-            if value is None or len(value) <= _MAX_SEEN_VALUE:
-                self._seen[key] = value
-            else:
-                self._seen.pop(key, None)
 
     def _note(self, version: bytes) -> None:
         self._others += version != self._version
@@ -208,7 +185,6 @@ class RedisStore(Store):
             self._note(version)
             # What is not there is read, too: no list of keys can verify that.
             self._required = self._required or version
-            self._looks += 2
             if not found:
                 return
             for bucket, content in zip(found[::2], found[1::2], strict=True):
@@ -225,15 +201,12 @@ class RedisStore(Store):
         """Do nothing: how often the disk is synced is up to the server."""
 
     def begin(self) -> None:
-        self._reads, self._looks = {}, 0
-        self._begun, self._required = self._version, b""
+        self._reads, self._begun, self._required = {}, self._version, b""
 
     def commit(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> bool:
-        """See Store; a round trip, unless nothing was written, and everything read by one look at the store."""
+        """See Store; a round trip."""
         reads, self._reads = self._reads or {}, None
-        writes = {**dict.fromkeys(deletes), **dict(puts)}
-        is_certain = not writes and self._looks <= 1 and not self._required
-        return is_certain or self._apply(reads, writes, self._required)
+        return self._apply(reads, {**dict.fromkeys(deletes), **dict(puts)}, self._required)
 
     def rollback(self) -> bool:
         reads, self._reads = self._reads or {}, None
@@ -256,12 +229,9 @@ class RedisStore(Store):
             self._note(before)
         if outcome == b"outdated":
             self._number -= 1
-            for key in reads:
-                self._seen.pop(key, None)
             return False
         if writes:
             self._version = b"%b:%d" % (self.worker.hex().encode("ascii"), self._number)
-            self._see(writes)
         self._noted = time.monotonic()
         return True
 
@@ -278,8 +248,6 @@ class RedisStore(Store):
         """See Store; a round trip, at most twenty a second. A killed worker counts until its lease runs out."""
         if worker == self.worker or time.monotonic() - self._at_work.get(worker, -_ALIVE) < _ALIVE:
             return True
-        # What it has written before it ended is not in what was read before.
-        self._looks += 2
         if not self._client.exists(self._lease(worker)):
             return False
         self._at_work[worker] = time.monotonic()
