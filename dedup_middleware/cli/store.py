@@ -63,7 +63,7 @@ def store_info(uri: str) -> dict[str, Any]:
             "store": without_secrets(uri, redact=False),
             "fingerprint": store.header.scheme,
             "schema": store.header.schema,
-            "created": store.header.created,
+            "created": store.header.created.isoformat(),
             "bytes": size,
             "originals": originals,
             "duplicates": duplicates,

@@ -79,8 +79,6 @@ PAGES, DUPLICATES, TEMPLATES = map(within, (b"p", b"o", b"d"))
 IN_DOUBT, OVERRIDES, WORKERS, CLAIMED = map(within, (b"u", b"x", b"w", b"g"))
 DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
 RULES = within(b"h")
-#: The kinds of keys whose value is a posting list.
-POSTINGS = frozenset((b"c", b"e", b"q"))
 
 
 def encode_number(number: int) -> bytes:

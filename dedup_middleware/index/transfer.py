@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -155,7 +154,7 @@ def filled(uri: str, header: Header) -> Iterator[OpenStore]:
                 f"the store {store.uri} is not empty: import into a new one, by -s DEDUP_STORE=URI, or first remove "
                 f"this one by {refusals.reset(uri)}"
             )
-        store.write([(HEADER_KEY, replace(header, is_partial=True).encode())], sync=True)
+        store.write([(HEADER_KEY, msgspec.structs.replace(header, is_partial=True).encode())], sync=True)
         store.in_process.header = header
         yield store
         store.write([(HEADER_KEY, header.encode())], sync=True)

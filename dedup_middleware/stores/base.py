@@ -7,29 +7,25 @@ An engine is a subclass of :class:`Store` in a module of its own. It may raise w
 
 from __future__ import annotations
 
-import json
 import secrets
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Annotated
 
-from dedup_middleware.bounded import loads
-from dedup_middleware.errors import StoreError, StoreVersionError
-from dedup_middleware.model import now
+import msgspec
+
+from dedup_middleware.errors import StoreError, StoreVersionError, UnreadableError
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The layout of keys and values; a store of another one is refused. Raise it with every change of the layout.
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 # The zero byte sorts it before every other key, so that no range of pages contains it.
 HEADER_KEY = b"\x00header"
-
-# Values in a header, which has five; a later schema may have more.
-_MAX_VALUES = 1_000
+_KEY_BYTES = 16
 
 
 class Store(ABC):
@@ -114,46 +110,42 @@ class Store(ABC):
         return worker == self.worker
 
 
-@dataclass(frozen=True)
-class Header:
+class _Layout(msgspec.Struct, frozen=True):
+    """What every header has, of any schema."""
+
+    schema: Annotated[int, msgspec.Meta(gt=0)]
+    """Version of the layout of keys and values."""
+
+
+class Header(_Layout, frozen=True, forbid_unknown_fields=True):
     """Describes a store; written once, when the store is created."""
 
-    schema: int
-    """Version of the layout of keys and values, 1 or more."""
-    scheme: str
-    """Name of the fingerprint scheme; fingerprints of another scheme do not compare. Never empty."""
-    key: bytes
-    """16 random bytes, the store's own hashing key: without it no page can be crafted that collides."""
-    created: str
-    """When the store was created: ISO 8601, UTC, to the second."""
+    scheme: Annotated[str, msgspec.Meta(min_length=1)]
+    """Name of the fingerprint scheme; fingerprints of another scheme do not compare."""
+    key: Annotated[bytes, msgspec.Meta(min_length=_KEY_BYTES, max_length=_KEY_BYTES)]
+    """Random bytes, the store's own hashing key: without it no page can be crafted that collides."""
+    created: Annotated[datetime, msgspec.Meta(tz=True)]
+    """When the store was created."""
     is_partial: bool = False
     """Whether an import is filling the store, or was cut off while doing so."""
-
-    _KEY_BYTES: ClassVar[int] = 16
 
     @classmethod
     def new(cls, scheme: str) -> Header:
         """Return the header of a store that is created now, with a fresh hashing key."""
-        return cls(SCHEMA_VERSION, scheme, secrets.token_bytes(cls._KEY_BYTES), now())
+        created = datetime.now(timezone.utc).replace(microsecond=0)
+        return cls(SCHEMA_VERSION, scheme, secrets.token_bytes(_KEY_BYTES), created)
 
     def encode(self) -> bytes:
-        """Return the header as a JSON object in ASCII; the hashing key in hexadecimal."""
-        return json.dumps(asdict(self) | {"key": self.key.hex()}).encode("ascii")
+        """Return the header as a JSON object; the hashing key in base64."""
+        return msgspec.json.encode(self)
 
     @classmethod
     def decode(cls, value: bytes) -> Header:
-        """Return the header that *value* encodes; ``ValueError`` for anything else."""
+        """Return the header that *value* encodes; ``UnreadableError`` for anything else."""
         try:
-            header = cls(**loads(value, values=_MAX_VALUES))
-            header = replace(header, key=bytes.fromhex(str(header.key)))
-            is_dated = datetime.fromisoformat(header.created).utcoffset() is not None
-        except TypeError as error:
-            raise ValueError(str(error)) from error
-        # type() and not isinstance(): JSON's true is an int to Python.
-        is_valid = type(header.schema) is int and header.schema > 0 and type(header.is_partial) is bool and is_dated
-        if not is_valid or not isinstance(header.scheme, str) or not header.scheme or len(header.key) != cls._KEY_BYTES:
-            raise ValueError("a field is not valid")
-        return header
+            return msgspec.json.decode(value, type=cls)
+        except ValueError as error:
+            raise UnreadableError(str(error)) from error
 
     def check_scheme(self, fingerprint_scheme: str | None, uri: str) -> None:
         """Raise ``StoreVersionError`` if the store has fingerprints of another scheme; ``None`` takes any."""
@@ -177,8 +169,8 @@ def read_header(store: Store, fingerprint_scheme: str | None) -> Header | None:
         return None
     try:
         # Another schema may have other fields.
-        schema = loads(value, values=_MAX_VALUES).get("schema")
-        if type(schema) is int and schema != SCHEMA_VERSION:
+        schema = msgspec.json.decode(value, type=_Layout).schema
+        if schema != SCHEMA_VERSION:
             is_newer = schema > SCHEMA_VERSION
             remedy = "upgrade dedup-middleware" if is_newer else f"remove it by {refusals.reset(uri)}"
             raise StoreVersionError(
@@ -186,7 +178,7 @@ def read_header(store: Store, fingerprint_scheme: str | None) -> Header | None:
                 f"of this version: {remedy}, or {refusals.ANOTHER}"
             )
         header = Header.decode(value)
-    except (ValueError, AttributeError) as error:
+    except (ValueError, RecursionError) as error:
         raise refusals.corrupt(uri, f"its header cannot be read: {error}") from error
     if header.is_partial:
         raise StoreError(

@@ -11,8 +11,9 @@ import shutil
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import msgspec
 from filelock import FileLock, Timeout
 
 from dedup_middleware import permissions
@@ -199,12 +200,12 @@ _WORKERS_LOCK = re.compile(rf"[0-9a-f]{{{2 * _WORKER_BYTES}}}\.lock")
 _PATIENCE = 10.0
 
 
-class Holder(NamedTuple):
+class Holder(msgspec.Struct, frozen=True):
     """A process that has a store open, as named in a file beside the lock. For messages only: the lock decides."""
 
     name: str
     """For a message: ``process 1234 on host (spider news, since 2025-01-01T10:00:00+00:00)``."""
-    brief: bool
+    brief: bool = False
     """Whether it ends in a moment: a command, not a crawl."""
 
     @classmethod
@@ -214,15 +215,14 @@ class Holder(NamedTuple):
     @classmethod
     def read(cls, path: Path) -> Holder | None:
         """Return the holder in the file *path*; ``None`` if it is missing or not valid."""
-        with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
-            holder = cls(**loads(file.read(_MAX_HOLDER_BYTES)))
-            return holder if [type(holder.name), type(holder.brief)] == [str, bool] else None
+        with suppress(OSError, ValueError), path.open("rb") as file:
+            return msgspec.json.decode(file.read(_MAX_HOLDER_BYTES), type=cls)
         return None
 
     def write(self, path: Path) -> None:
         """Write it into the file *path*, unless something else is there, or the disk is full."""
-        with suppress(OSError), permissions.replaced(path, lambda start: start.startswith(b'{"name": ')) as file:
-            file.write(json.dumps(self._asdict()).encode("ascii"))
+        with suppress(OSError), permissions.replaced(path, lambda start: start.startswith(b'{"name":')) as file:
+            file.write(msgspec.json.encode(self))
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import pytest
 from beside import shared_uri
 from crawling import environment
 from engines import ENGINES, need
+from msgspec import structs
 
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
 from dedup_middleware.stores import destroy_store, open_store, size_of_store, store_exists
@@ -246,7 +246,7 @@ def test_what_is_not_ours_stays_untouched(
 
 
 def _header(**changes: Any) -> bytes:
-    return replace(Header.new(SCHEME), **changes).encode()
+    return structs.replace(Header.new(SCHEME), **changes).encode()
 
 
 @pytest.mark.parametrize(
