@@ -79,7 +79,8 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         *(kind[0] for kind in (schema.DROPPED, schema.DROPPED_OF_PAGES, schema.RELEASES)),
         *(kind[0] for kind in (schema.WORKERS, schema.CLAIMED)),
         schema.claims_key(identity),
-        *(key for key, _ in lookup._signature_pairs(number, PackedSignature(b"made", frozenset([clause_hash])))),
+        *lookup.signature_keys(PackedSignature(b"made", frozenset([clause_hash]))),
+        schema.signature_key(number),
         lookup._LEARNED_KEY,
     }
     assert len(keys) == len({key[:1] for key in keys}) == 21

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.in_doubt import InDoubt
-from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT, Lookup
+from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT, Lookup, signature_keys
 from dedup_middleware.model import Scope, StoredPage
 from dedup_middleware.urls import canonical_identities
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _PLACES_TAKEN = 256
 #: Pages in a posting list. One more than makes a clause boilerplate: the page that is checked may be in it, too.
 MAX_HOLDERS = COMMON_IN_STORE + 2
+# The same for lists of other kinds. What more pages have of a published method is what all pages of a site have; of the
+# open claims of an identity, all count.
+_MAX_HOLDERS_OF = {b"k": 64, b"q": 2**12}
 # A page with fewer clauses than this share of the former original's contains too little of its text to replace it.
 _MIN_CLAUSE_SHARE = 0.5
 
@@ -436,11 +439,14 @@ class Changes:
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
         # What its own claim holds, under the number that the page has now, stays as it is, and need not be read.
         standing = (held & now) - schema.listed(p for p in before if p.number != number or not p.is_claimed)
-        self._change_postings(number, mine, held - standing, now - standing, suppressed)
+        held, now = held - standing, now - standing
         if self._signatures is not None:
-            puts, deletes = self._signatures.changes(mine, number, None if new is None else signature)
-            self.puts += puts
-            self.deletes += deletes
+            held |= self._signatures.listed(mine)
+            self.deletes += map(schema.signature_key, mine)
+            if new is not None and signature is not None:
+                now |= frozenset(signature_keys(signature))
+                self.puts.append((schema.signature_key(number), signature.value))
+        self._change_postings(number, mine, held, now, suppressed)
 
     def _change_postings(
         self,
@@ -462,9 +468,10 @@ class Changes:
             kept = holders - mine
             # What it had before it goes on holding as it did: as one of the holders, or not.
             holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
-            if holds and len(kept) >= MAX_HOLDERS and self._counts is not None:
+            most = _MAX_HOLDERS_OF.get(key[:1], MAX_HOLDERS)
+            if holds and len(kept) >= most and self._counts is not None:
                 kept = frozenset(filter(self._counts, kept))
-            if holds and (len(kept) < MAX_HOLDERS or schema.is_claims_key(key)):
+            if holds and len(kept) < most:
                 kept |= {number}
             if kept != holders:
                 self.put_or_delete(key, schema.encode_postings(sorted(kept)) if kept else None)

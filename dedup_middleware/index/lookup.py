@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
-from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
@@ -303,18 +302,15 @@ def _unread(known: StoredPage, version: int, run: str, body_digest: bytes) -> Pa
     )
 
 
-# Holders of one key of a published method that are looked at, oldest first: what more pages have is what all pages of a
-# site have.
-_MAX_HOLDERS = 64
 _LEARNED_KEY = b"l"
 
 
 class SignatureIndex:
     """The signatures that a published *method* gives the pages in a store, and the open claims.
 
-    k<xxh3_64 of the method's key, 8><page number, 7> -> nothing: what to look the page up by
-    m<page number, 7>                                 -> its signature, see `method.packed`
-    l                                                 -> what the method has learned, once it has
+    k<xxh3_64 of the method's key, 8>  -> posting list
+    m<page number, 7>                  -> its signature, see `method.packed`
+    l                                  -> what the method has learned, once it has
     """
 
     def __init__(self, store: OpenStore, claims: OpenClaims, method: Method) -> None:
@@ -339,22 +335,10 @@ class SignatureIndex:
         self._store.write([(_LEARNED_KEY, kept)])
         return kept
 
-    def changes(
-        self, before: Iterable[int], number: int, signature: PackedSignature | None
-    ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
-        """Return the puts and deletes that give the page *number* this *signature*, in the place of *before*.
-
-        ``None``: it has no features for the method.
-        """
-        puts = [] if signature is None else _signature_pairs(number, signature)
-        kept = {key for key, _ in puts}
-        gone = {
-            key
-            for n in before
-            if (old := self.with_keys(self.of(n))) is not None
-            for key, _ in _signature_pairs(n, old)
-        }
-        return puts, sorted(gone - kept)
+    def listed(self, numbers: Iterable[int]) -> frozenset[bytes]:
+        """Return the keys of the posting lists that lead to the pages *numbers*. One read a page."""
+        found = [self.with_keys(self.of(number)) for number in numbers]
+        return frozenset(key for signature in found if signature is not None for key in signature_keys(signature))
 
     def of(self, number: int) -> Signature | None:
         """Return the signature of the page or the open claim *number*, if it has one. One read."""
@@ -365,24 +349,21 @@ class SignatureIndex:
         """Return the same, packed; empty if it has none. One read."""
         if number < 0:
             return signature.value if (signature := self._claims.signatures.get(number)) is not None else b""
-        return self._store.get_many([_signature_key(number)])[0] or b""
+        return self._store.get_many([schema.signature_key(number)])[0] or b""
 
     def like(self, signature: PackedSignature) -> list[int]:
         """Return the numbers of the pages that share a key with *signature*, those with most of them first.
 
-        Of equals, a stored page comes before a claimed one and an older before a younger. One scan a key.
+        Of equals, a stored page comes before a claimed one and an older before a younger. One read.
         """
         counts: Counter[int] = Counter()
-        for key in signature.keys:
-            stored = (schema.last_number(each) for each, _ in self._store.scan(*schema.within(b"k" + key)))
-            counts.update(chain(islice(stored, _MAX_HOLDERS), self._claims.holders.get(key, ())))
+        keys = signature_keys(signature)
+        for key, value in zip(keys, self._store.get_many(keys), strict=True):
+            counts.update(schema.decode_postings(value or b""))
+            counts.update(self._claims.holders.get(key[1:], ()))
         return sorted(counts, key=lambda number: (-counts[number], number < 0, abs(number)))
 
 
-def _signature_pairs(number: int, signature: PackedSignature) -> list[tuple[bytes, bytes]]:
-    page = schema.encode_number(number)
-    return [(_signature_key(number), signature.value), *((b"k" + key + page, b"") for key in sorted(signature.keys))]
-
-
-def _signature_key(number: int) -> bytes:
-    return b"m" + schema.encode_number(number)
+def signature_keys(signature: PackedSignature) -> list[bytes]:
+    """Return the keys of the posting lists that lead to a page with this *signature*."""
+    return [b"k" + key for key in sorted(signature.keys)]

@@ -105,7 +105,7 @@ def _named(kind: bytes, name: bytes) -> bytes:
 
 
 # Of a page's number, of an identity, of a `template_hash`, of a worker: as in the table above.
-page_key, text_key, item_text_key = (partial(_numbered, kind) for kind in (b"p", b"t", b"s"))
+page_key, text_key, item_text_key, signature_key = (partial(_numbered, kind) for kind in (b"p", b"t", b"s", b"m"))
 doubt_key, claimed_key, repeats_key = (partial(_numbered, kind) for kind in (b"u", b"g", b"o"))
 identity_key, canonical_key, claims_key = (partial(_named, kind) for kind in (b"i", b"a", b"q"))
 template_key, worker_key = partial(_named, b"d"), partial(_named, b"w")
@@ -144,11 +144,6 @@ def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
 def repeat_key(original: int, number: int) -> bytes:
     """Return the key that marks the page *number* as a duplicate of *original*."""
     return repeats_key(original) + encode_number(number)
-
-
-def is_claims_key(key: bytes) -> bool:
-    """Return whether *key* is that of the open claims of an identity."""
-    return key[:1] == b"q"
 
 
 def last_number(key: bytes) -> int:
