@@ -59,12 +59,20 @@ class Index(Lookup):
 
     @property
     def version(self) -> int:
-        """A number that grows whenever the answer to a lookup may have changed."""
+        """A number that grows whenever the answer to a lookup may have changed. Writes of other processes count."""
+        self._claims.notice_others(self.store.changes_of_others())
         return self._claims.version
 
     def changed_since(self, version: int, page: Page) -> bool:
-        """Return whether a verdict on *page* that was made at *version* may be another by now."""
-        return self._claims.changed_since(version, page)
+        """Return whether a verdict on *page* that was made at *version* may be another by now.
+
+        Where it returns ``False`` in a transaction, that ends only if no other process has written.
+        """
+        self._claims.notice_others(self.store.changes_of_others())
+        if self._claims.changed_since(version, page):
+            return True
+        self.store.require_unchanged()
+        return False
 
     def touch(self, pages: Iterable[StoredPage]) -> None:
         """Note that what is known of *pages* has changed."""
@@ -403,7 +411,7 @@ class Changes:
         self._counts = None if index.eligibility.is_all or not run else index.counting(run)
 
     def write(self) -> None:
-        """Apply what was collected, if anything was; :class:`StoreError` if the medium fails."""
+        """Apply what was collected, if anything was; :class:`StoreError` if it fails."""
         if self.puts or self.deletes:
             self._store.write(self.puts, self.deletes)
 

@@ -109,20 +109,6 @@ class OpenClaims:
 class SharedIndex(Index):
     """An `Index` whose open claims are in the store. What it reads in order to write, no other process changes."""
 
-    @property
-    def version(self) -> int:
-        """See Index; any change of another process may change any answer."""
-        self._claims.notice_others(self.store.changes_of_others())
-        return super().version
-
-    def changed_since(self, version: int, page: Page) -> bool:
-        """See Index. Where it returns ``False`` in a transaction, that ends only if no other process has written."""
-        self._claims.notice_others(self.store.changes_of_others())
-        if super().changed_since(version, page):
-            return True
-        self.store.require_unchanged()
-        return False
-
     # --- claims
 
     def claim(self, page: Page) -> StoredPage:

@@ -51,7 +51,7 @@ class LevelDBStore(Store):
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         get = self._db.get
-        # A rotten block must not pass for an original's text. Costs nothing measurable: cached blocks are not checked.
+        # A damaged block must not pass for an original's text. Costs nothing measurable: cached blocks are not checked.
         return [get(key, verify_checksums=True) for key in keys]
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -120,7 +120,7 @@ class RocksDBStore(Store):
 
 
 def _pairs(places: list[RdictIter], stop: bytes) -> Generator[tuple[bytes, bytes], None, None]:
-    """Yield the pairs before *stop*. An iterator that meets rot ends as at the end of all keys, and has a status."""
+    """Yield the pairs before *stop*. An iterator ends at damage as at the end of all keys, and has a status."""
     try:
         while places[0].valid():
             key = places[0].key()
@@ -137,8 +137,8 @@ def _options(memory: int) -> Options:
     """Return the options of a database, for about *memory* bytes."""
     chosen = Options(raw_mode=True)
     chosen.create_if_missing(True)  # noqa: FBT003 - a name of RocksDB's
-    # A log that a crash has cut is opened; one that is rotten, at its end or before, is refused. The default would open
-    # it as it was before the rot, and forget what came after.
+    # A log that a crash has cut is opened; a damaged one is refused. The default would open it as it was before the
+    # damage, and forget what came after.
     chosen.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     tables = BlockBasedOptions()
     tables.set_bloom_filter(_BLOOM_BITS, block_based=False)
@@ -153,9 +153,9 @@ def _options(memory: int) -> Options:
     # A fifth of a page's bytes less than without any; and where most of a store lies, and is seldom written, a tenth.
     chosen.set_compression_type(DBCompressionType.lz4())
     chosen.set_bottommost_compression_type(DBCompressionType.zstd())
-    # Of its diary, not of what was written. By default there are a thousand.
+    # The files named LOG, for people. By default there are a thousand.
     chosen.set_keep_log_file_num(1)
-    # No thread that wakes up to write statistics into the diary.
+    # No thread that wakes up to write statistics into them.
     chosen.set_stats_dump_period_sec(0)
     chosen.set_stats_persist_period_sec(0)
     return chosen
