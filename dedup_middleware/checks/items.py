@@ -143,9 +143,9 @@ class ItemCheck:
             hashes = original.hashes if content is None else content.hashes
             found = (clause for clause, _ in clauses("\n".join(item.texts)))
             own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
-            shown = as_written(item.texts, own[:_MAX_SHOWN])
-            shown = shown or own_symbols(item.texts, detector.index.item_text(original))[:_MAX_SHOWN]
-            return Rejection(Reason.ITEM_HAS_NEW_TEXT, tuple(shown))
+            clauses_shown = as_written(item.texts, own[:_MAX_SHOWN])
+            symbols = [] if clauses_shown else own_symbols(item.texts, detector.index.item_text(original))
+            return Rejection(Reason.ITEM_HAS_NEW_TEXT, tuple(clauses_shown or symbols[:_MAX_SHOWN]))
         if content is None or not _is_on_site(page, original):
             return None
         new = [value for value in item.values if _hash(value) not in content.values]
@@ -153,8 +153,8 @@ class ItemCheck:
         if self._fields is None:
             # Words by which the URL names a view, such as "print".
             new = [value for value in new if value.is_number or not is_view(value.words, page.url, original.url)]
-        shown = dict.fromkeys(f"{value.field}{_IS}{value.written}" for value in new)
-        return Rejection(Reason.ITEM_FIELD_DIFFERS, tuple(shown)) if shown else None
+        shown = tuple(dict.fromkeys(f"{value.field}{_IS}{value.written}" for value in new))
+        return Rejection(Reason.ITEM_FIELD_DIFFERS, shown) if shown else None
 
     def _is_contained(self, page: Page, item: ItemText, original: StoredPage, detector: Detector) -> bool:
         lookup, threshold = detector.index, detector.threshold
