@@ -146,7 +146,16 @@ def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path
     said = run_here("doctor", folder=tmp_path)
     assert said.exit_status == 0
     assert "Run a crawl first" in said.out
+    assert "set DEDUP_STORE and DEDUP_LOG" in said.out
     assert said.out.endswith("No problems, 2 notes in 3 checks; -v shows them all\n")
+
+
+def test_a_log_that_cannot_be_read_is_a_problem_and_the_rest_is_checked(tmp_path: Path) -> None:
+    said = run_here("doctor", "-s", "DEDUP_STORE=sqlite:x", "-s", f"DEDUP_LOG={tmp_path}", folder=tmp_path)
+    assert said.exit_status == PROBLEMS
+    assert "cannot be read (Is a directory)" in said.out
+    assert said.out.endswith("; -v shows them all\n")
+    assert said.err == ""
 
 
 def test_before_the_first_crawl_the_place_of_store_and_log_is_named(tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def test_where_nothing_can_be_written_to_the_store_is_in_memory_and_it_is_said_o
     assert NOWHERE in line
     assert "the store is in memory" in line
     assert "no records are kept" in line
-    assert "set DEDUP_STORE and DEDUP_LOG" in line
+    assert "Set DEDUP_STORE and DEDUP_LOG" in line
     assert "Traceback" not in outcome.log + outcome.stderr
     said = dedup(tmp_path / "crawl", "stats", env=env)
     assert said.returncode == 1
@@ -265,5 +265,5 @@ def test_a_store_that_is_named_needs_no_place_and_the_missing_log_is_said(site: 
     outcome = crawled(tmp_path / "crawl", site, env={"XDG_DATA_HOME": NOWHERE}, DEDUP_STORE=uri)
     assert store_exists(uri)
     (line,) = outcome.problems
-    assert "no records are kept; set DEDUP_LOG" in line
+    assert "no records are kept. Set DEDUP_LOG" in line
     assert "memory" not in line

@@ -21,7 +21,7 @@ from scrapy.utils.project import inside_project
 from dedup_middleware.cli.call import NothingYetError
 from dedup_middleware.cli.commands import TROUBLE, Subcommand
 from dedup_middleware.cli.store import crawls_at_work, in_doubt, to_release
-from dedup_middleware.errors import ConfigError, DedupError, StoreLockedError, shown
+from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.plugin import addon
@@ -120,8 +120,12 @@ def _findings(call: Call) -> Iterator[Finding]:
         config = call.config
     except NothingYetError as error:
         folder = place_of(call.settings).folder("SPIDER")
-        first = f"no crawl has run here yet; the first one writes its store and its log to {folder}"
-        yield Finding(NOTE, "store", str(error) if folder is None else first)
+        if folder is None:
+            remedy = "no default place can be written to: set DEDUP_STORE and DEDUP_LOG"
+            yield Finding(NOTE, "store", str(error), remedy)
+        else:
+            first = f"no crawl has run here yet; the first one writes its store and its log to {folder}"
+            yield Finding(NOTE, "store", first)
         return
     except ConfigError as error:
         yield Finding(PROBLEM, "settings", str(error))
@@ -129,8 +133,11 @@ def _findings(call: Call) -> Iterator[Finding]:
     yield from _settings(call.settings_of(config.spider), config)
     yield from _store(config)
     yield from _disk(config)
-    with progress("reading the log"):
-        of_log = [*_log(config)]
+    try:
+        with progress("reading the log"):
+            of_log = [*_log(config)]
+    except RecordsError as error:
+        of_log = [Finding(PROBLEM, "log", str(error))]
     yield from of_log
 
 

@@ -57,7 +57,7 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
     if missing:
         consequences, settings = zip(*missing, strict=True)
         tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
-        yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
+        yield f"cannot write to {tried}: {'; '.join(consequences)}. Set {' and '.join(settings)}"
 
 
 def overwritten_again(feeds: Sequence[str]) -> str:
