@@ -132,7 +132,7 @@ class ItemContent:
     hashes: frozenset[bytes]
     """Of the clauses of their texts, 8 bytes each."""
     values: frozenset[bytes]
-    """Hashes (4 bytes) of their short values, such as names, prices and labels, and of each whole text."""
+    """Hashes (4 bytes) of their short values: names, prices, labels."""
     has_text: bool
     """Whether their texts are long enough to be compared."""
     texts: tuple[str, ...] = field(default=(), compare=False, repr=False)

@@ -138,8 +138,7 @@ class ItemCheck:
         content = original.item_content
         if item.has_text and not (original.source or (content is not None and content.has_text)):
             return Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT)
-        is_same_text = content is not None and _text_hash(item) in content.values
-        if item.has_text and not is_same_text and not self._is_contained(page, item, original, detector):
+        if item.has_text and not self._is_contained(page, item, original, detector):
             hashes = original.hashes if content is None else content.hashes
             found = (clause for clause, _ in clauses("\n".join(item.texts)))
             own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
@@ -165,6 +164,9 @@ class ItemCheck:
         if content is not None and content.is_text_of(original.hashes) and (missing := original.hashes - hashes):
             # The store has the page's text, of which the items lack a part.
             text = [line for line in text if missing.isdisjoint([hash_clause(clause) for clause, _ in clauses(line)])]
+        # Where lines break elsewhere, sentences have other signs: "You can: - brush" and "You can:", "- brush".
+        if _in_a_line(item.texts) in _in_a_line(text):
+            return True
         if _is_on_site(page, original) and self._has_own_text(item, original, text, hashes, lookup):
             return False
         others = renumbered(item.fingerprint, original, hashes)
@@ -207,8 +209,6 @@ def content_of(items: Iterable[ItemText]) -> ItemContent:
     for item in items:
         weights |= item.fingerprint.weights
         values.update(map(_hash, item.values))
-        if item.has_text:
-            values.add(_text_hash(item))
         texts += item.texts
     return ItemContent(
         frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_DISTINCTIVE_WEIGHT, tuple(texts)
@@ -246,16 +246,12 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
     return any(part not in own or detector.sites.has(pair.host, titles.site_row(part)) for part in named)
 
 
+def _in_a_line(texts: Iterable[str]) -> str:
+    return " ".join(" ".join(texts).split())
+
+
 def _hash(value: Value) -> bytes:
     return fast_hash(f"{value.field}\n{value.words}\n{value.signs}")
-
-
-def _text_hash(item: ItemText) -> bytes:
-    """Return the hash of the whole text of *item*: the store may have it with line breaks elsewhere.
-
-    A sentence that runs over such a break has other signs: "You can: - brush" and "You can:", "- brush".
-    """
-    return fast_hash(" ".join(" ".join(item.texts).split()))
 
 
 def _are_parts(page: Page, item: ItemText, original: StoredPage) -> bool:
