@@ -103,6 +103,13 @@ class TestItems:
             assert kept.reason == "item_has_new_text"
             assert byline or kept.difference == ["+"]
 
+    def test_an_item_whose_last_number_is_the_beginning_of_the_originals_is_kept(self) -> None:
+        text = f"{' '.join(story(1))} The tent sleeps 1"
+        with Deduplicator() as dedup:
+            dedup.add(f"{A}?size=2", article("a", [f"{text}2"]), item={"text": f"{text}2"})
+            kept = dedup.check(f"{A}?size=1", article("a", [f"{text}2"]), item={"text": text})
+        assert kept.reason == "item_has_new_text"
+
     def test_without_an_item_what_is_kept_of_a_page_is_its_text(self) -> None:
         with Deduplicator() as dedup:
             dedup.keep(A, article("a", story(1)))

@@ -247,7 +247,8 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
 
 
 def _in_a_line(texts: Iterable[str]) -> str:
-    return " ".join(" ".join(texts).split())
+    """Return *texts* between spaces: the end of one is no part of a word, or a number, of another."""
+    return f" {' '.join(' '.join(texts).split())} "
 
 
 def _hash(value: Value) -> bytes:
