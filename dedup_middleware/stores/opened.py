@@ -207,11 +207,14 @@ class OpenStore:
 
     def changes_of_others(self) -> int:
         shared = self._shared
+        if not self.worker:
+            return 0
         with shared.guard:
             return shared.call("read", shared.store.changes_of_others)
 
     def require_unchanged(self) -> None:
-        self._shared.store.require_unchanged()
+        if self.worker:
+            self._shared.store.require_unchanged()
 
 
 def _rolled_back(shared: Shared) -> bool:
