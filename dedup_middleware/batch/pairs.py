@@ -191,7 +191,6 @@ class _Host:
     """The pages of one host. What they share is noted as in a crawl: their site, and templates that they fill in."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
         # What a detector looks up in a store; of an archive there is one original at a time.
         index: Any = SimpleNamespace(
             eligibility=Eligibility(),
