@@ -13,13 +13,14 @@ from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dedup_middleware.errors import ConfigError, DedupError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from dedup_middleware.batch.archive import Row
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     #: Of a part: its number and how many there are.
     Task: TypeAlias = Callable[[tuple[int, int]], None]
 
-#: The suffix of the files of `Local`.
-DATABASE = ".sqlite"
 # Columns without a type would not be looked up by their indexes where a column with one is compared. Processes read
 # what was there when they began, and write meanwhile: SQLite can that with a log.
 _SETUP = """
@@ -55,7 +54,7 @@ class Local:
     """The SQL for the values of the column ``{}`` of a group, separated by commas."""
 
     def __init__(self, scratch: Path, processes: int) -> None:
-        self._path = scratch / f"pages{DATABASE}"
+        self._path = scratch / "pages.sqlite"
         self._processes = processes
         self._connection = _connected(self._path)
         self._connection.executescript(_SETUP)
@@ -212,7 +211,8 @@ def engine(master: str | None, files: Sequence[Path], scratch: Path) -> Iterator
     size = sum(path.stat().st_size for path in files)
     if master is None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        with closing(Local(scratch, min(cores, size // _PROCESS_BYTES + 1))) as local:
+        processes = min(cores, size // _PROCESS_BYTES + 1)
+        with TemporaryDirectory(dir=scratch) as folder, closing(Local(Path(folder), processes)) as local:
             yield local
         return
     try:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware import permissions
 from dedup_middleware.api import as_item
 from dedup_middleware.batch.archive import POSITIONS, Read
-from dedup_middleware.batch.engine import DATABASE
 from dedup_middleware.batch.pairs import FIELDS
 from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.items import ItemCheck, content_of
@@ -81,9 +80,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix=".batch-", dir=folder) as scratch:
             yield Path(scratch)
             for path in Path(scratch).iterdir():
-                if path.suffix != DATABASE:
-                    path.chmod(permissions.FILE_MODE)
-                    path.rename(folder / path.name)
+                path.chmod(permissions.FILE_MODE)
+                path.rename(folder / path.name)
     except (OSError, sqlite3.OperationalError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{folder} cannot be written ({why}); name another folder with -o") from error
