@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -94,8 +95,8 @@ class TestItems:
             "With the resource center, you can:",
             "- Use the tools that assess the risks to your teeth.",
         ]
-        page, text = article("a", lines), " ".join(lines)
-        for byline in ("", "By A. Writer, 2 March "):
+        page = article("a", lines)
+        for byline, text in itertools.product(("", "By A. Writer, 2 March "), (" ".join(lines), "".join(lines))):
             with Deduplicator() as dedup:
                 dedup.add(f"{A}?sid=1", page, item={"text": byline + text})
                 assert dedup.check(f"{A}?sid=2", page, item={"text": text}).is_duplicate

@@ -164,8 +164,9 @@ class ItemCheck:
         if content is not None and content.is_text_of(original.hashes) and (missing := original.hashes - hashes):
             # The store has the page's text, of which the items lack a part.
             text = [line for line in text if missing.isdisjoint([hash_clause(clause) for clause, _ in clauses(line)])]
-        # Where lines break elsewhere, sentences have other signs: "You can: - brush" and "You can:", "- brush".
-        if _in_a_line(item.texts) in _in_a_line(text):
+        # Where a spider joins lines, sentences have other signs or words: "You can: - brush", "You can:- brush".
+        joined = _joined(item.texts, " ")
+        if joined in _joined(text, " ") or joined in _joined(text, ""):
             return True
         if _is_on_site(page, original) and self._has_own_text(item, original, text, hashes, lookup):
             return False
@@ -246,9 +247,9 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
     return any(part not in own or detector.sites.has(pair.host, titles.site_row(part)) for part in named)
 
 
-def _in_a_line(texts: Iterable[str]) -> str:
+def _joined(texts: Iterable[str], joint: str) -> str:
     """Return *texts* between spaces: the end of one is no part of a word, or a number, of another."""
-    return f" {' '.join(' '.join(texts).split())} "
+    return f" {joint.join(' '.join(text.split()) for text in texts)} "
 
 
 def _hash(value: Value) -> bytes:
