@@ -131,7 +131,7 @@ def _object(line: bytes | None) -> dict[str, Any] | None:
     try:
         record = bounded.loads(line)
     except UnreadableError as error:
-        raise NotAPageError("not JSON", error) from error
+        raise NotAPageError("not JSON", error.__cause__ or error) from error
     if not isinstance(record, dict):
         raise NotAPageError("not a JSON object")
     return record

@@ -40,6 +40,7 @@ class _Line(msgspec.Struct, gc=False):
     original_url: str | None = None
     reason: str = ""
     items_dropped: int = 0
+    items_kept: int = 0
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class Counts:
     kept: Counter[str] = field(default_factory=Counter)
     """By reason: pages that were kept because of a difference, though another one has their text."""
     unchecked: Counter[str] = field(default_factory=Counter)
-    """By reason: pages that were not checked."""
+    """By reason: pages that were not checked, without lists."""
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By host of the page and of its original: duplicates."""
     items_dropped: int = 0
@@ -72,7 +73,8 @@ class Counts:
                 self.pairs[_host(line.url), _host(line.original_url or "")] += 1
             if reason in DIFFERENCES:
                 self.kept[reason] += 1
-            if is_unchecked(verdict, reason):
+            has_items = bool(line.items_kept or line.items_dropped)
+            if kind_of(verdict, reason, has_items=has_items) == VerdictKind.UNCHECKED.value:
                 self.unchecked[reason] += 1
         if len(self.pairs) > _MAX_PAIRS:
             self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
@@ -136,9 +138,12 @@ REMEDIES: dict[str, str] = {
 NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_CHECKED)
 
 
-def is_unchecked(verdict: str, reason: str) -> bool:
-    """Return whether a page of this *verdict* was not checked although it should have been."""
-    return verdict == VerdictKind.UNCHECKED.value and reason not in NOT_COUNTED
+def kind_of(verdict: str, reason: str, *, has_items: bool) -> str:
+    """Return the kind of a page with this *verdict*, which gave items or not."""
+    if verdict == VerdictKind.UNCHECKED.value:
+        is_list = reason == Reason.TOO_LITTLE_TEXT.value and not has_items
+        return "skipped" if reason in NOT_COUNTED else "lists" if is_list else verdict
+    return verdict if has_items or verdict == VerdictKind.DUPLICATE.value else "without_items"
 
 
 def mostly_unchecked(unchecked: Mapping[str, int], checked: int) -> str | None:

@@ -18,9 +18,6 @@ import msgspec
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.model import VerdictKind
-from dedup_middleware.reasons import Reason
-from dedup_middleware.records.counts import NOT_COUNTED
 from dedup_middleware.records.log import LAST, MAX_LINE, blocks, ends_torn, opened, run_named
 
 if TYPE_CHECKING:
@@ -39,14 +36,6 @@ _MAX_HOST = 253
 # Seconds between two lines: a twentieth of the time since the first one, within these bounds.
 _SHORTEST, _LONGEST = 1.0, 60.0
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-
-
-def kind_of(verdict: str, reason: str, *, has_items: bool) -> str:
-    """Return the kind of a page with this *verdict*, which gave items or not."""
-    if verdict == VerdictKind.UNCHECKED.value:
-        is_list = reason == Reason.TOO_LITTLE_TEXT.value and not has_items
-        return "skipped" if reason in NOT_COUNTED else "lists" if is_list else verdict
-    return verdict if has_items or verdict == VerdictKind.DUPLICATE.value else "without_items"
 
 
 class Begin(msgspec.Struct, tag_field="event", tag="begin"):

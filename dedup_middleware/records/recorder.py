@@ -13,7 +13,7 @@ from dedup_middleware.checks.items import field_of
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason, message_of
-from dedup_middleware.records.crawls import kind_of
+from dedup_middleware.records.counts import kind_of
 from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.crawls import KINDS, NO_HOST, OTHERS, Begin, Counts, kind_of
+from dedup_middleware.records.counts import kind_of
+from dedup_middleware.records.crawls import KINDS, NO_HOST, OTHERS, Begin, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
