@@ -60,7 +60,8 @@ class Index(Lookup):
     @property
     def version(self) -> int:
         """A number that grows whenever the answer to a lookup may have changed. Writes of other processes count."""
-        self._claims.notice_others(self.store.changes_of_others())
+        if self.store.worker:
+            self._claims.notice_others(self.store.changes_of_others())
         return self._claims.version
 
     def changed_since(self, version: int, page: Page) -> bool:
@@ -68,11 +69,10 @@ class Index(Lookup):
 
         Where it returns ``False`` in a transaction, that ends only if no other process has written.
         """
-        self._claims.notice_others(self.store.changes_of_others())
-        if self._claims.changed_since(version, page):
-            return True
-        self.store.require_unchanged()
-        return False
+        is_changed = self.version != version and self._claims.changed_since(version, page)
+        if self.store.worker and not is_changed:
+            self.store.require_unchanged()
+        return is_changed
 
     def touch(self, pages: Iterable[StoredPage]) -> None:
         """Note that what is known of *pages* has changed."""

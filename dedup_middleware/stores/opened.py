@@ -207,14 +207,11 @@ class OpenStore:
 
     def changes_of_others(self) -> int:
         shared = self._shared
-        if not self.worker:
-            return 0
         with shared.guard:
             return shared.call("read", shared.store.changes_of_others)
 
     def require_unchanged(self) -> None:
-        if self.worker:
-            self._shared.store.require_unchanged()
+        self._shared.store.require_unchanged()
 
 
 def _rolled_back(shared: Shared) -> bool:
