@@ -249,7 +249,7 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
 
 def _joined(texts: Iterable[str], joint: str) -> str:
     """Return *texts* between spaces: the end of one is no part of a word, or a number, of another."""
-    return f" {joint.join(' '.join(text.split()) for text in texts)} "
+    return f" {joint.join([' '.join(text.split()) for text in texts])} "
 
 
 def _hash(value: Value) -> bytes:
