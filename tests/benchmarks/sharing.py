@@ -118,7 +118,7 @@ def race(options: argparse.Namespace) -> Counter[str]:
             twice=sum(kept.values()) - len(kept),
             waits=counted(outcomes, "dedup/waits"),
             waits_given_up=counted(outcomes, "dedup/waits/given_up"),
-            failed=sum(bool(o.exit_status or o.problems) for o in outcomes),
+            failed=sum(bool(o.exit_status) for o in outcomes) + counted(outcomes, "dedup/failures"),
         )
 
 
