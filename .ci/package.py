@@ -159,7 +159,7 @@ def try_wheel(scratch: Path, wheel: Path, version: str) -> None:
         (("--version",), f"^dedup-middleware {re.escape(version)}$"),
         (("log", *named), r"^dropped +100%  http://\S+/ferry\?print=1$"),
         (("store", "info", *named), "^originals +1$"),
-        (("report", *named), "^Wrote report.html: 1 duplicate in 1 record$"),
+        (("report", *named), "^Wrote report.html: 1 duplicate in 2 pages$"),
     ):
         expect(pattern, run(programs / "scrapy", "dedup", *command, folder=work, env=env))
 
