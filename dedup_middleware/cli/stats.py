@@ -52,7 +52,8 @@ def stats_text(found: dict[str, Any], width: int | None = None) -> str:
     pages = sum(found["pages"].values())
     among = f"{pages} pages crawled, " if pages else ""
     lines = [f"{one_line(found['log'])}: {among}{found['items_dropped']} items dropped"]
-    for name in ("pages", "verdicts", "outcomes", "unchecked", "kept", "hosts"):
+    # The kinds of pages say what the verdicts do, and which pages were new.
+    for name in ("pages" if pages else "verdicts", "outcomes", "unchecked", "kept", "hosts"):
         rows = [(one_line(key), str(value)) for key, value in found[name].items()]
         if rows:
             lines += ["", rendered(Table(("kind" if name == "pages" else name, "pages"), rows), width)]
