@@ -92,8 +92,8 @@ class TestItems:
     def test_an_item_with_the_text_of_the_originals_is_dropped_wherever_its_lines_break(self) -> None:
         lines = [
             *story(1),
-            "With the resource center, you can:",
-            "- Use the tools that assess the risks to your teeth.",
+            "The new timetable lets you:",
+            "- Use the boats that sail to the islands at night.",
         ]
         page = article("a", lines)
         for byline, text in itertools.product(("", "By A. Writer, 2 March "), (" ".join(lines), "".join(lines))):

@@ -164,7 +164,7 @@ class ItemCheck:
         if content is not None and content.is_text_of(original.hashes) and (missing := original.hashes - hashes):
             # The store has the page's text, of which the items lack a part.
             text = [line for line in text if missing.isdisjoint([hash_clause(clause) for clause, _ in clauses(line)])]
-        # Where a spider joins lines, sentences have other signs or words: "You can: - brush", "You can:- brush".
+        # Where a spider joins lines, sentences have other signs or words: "It lets you: - sail", "It lets you:- sail".
         joined = _joined(item.texts, " ")
         if joined in _joined(text, " ") or joined in _joined(text, ""):
             return True
