@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     #: Of a part: its number and how many there are.
     Task: TypeAlias = Callable[[tuple[int, int]], None]
 
-# Columns without a type would not be looked up by their indexes where a column with one is compared. Processes read
-# what was there when they began, and write meanwhile: SQLite can that with a log.
+# SQLite uses the index of a column without a type only where it is compared with another such column. With a
+# write-ahead log, one process can read while another writes.
 _SETUP = """
     PRAGMA journal_mode = WAL; PRAGMA cache_size = -262144;
     CREATE TABLE pages (page bigint, host bigint, url bigint, text bigint, content binary);
@@ -109,8 +109,8 @@ def in_processes(task: Task, count: int) -> None:
                 process.join()
                 if process.exitcode:
                     raise DedupError(
-                        "a process of the batch has failed, with the error above, or was killed, perhaps for want of "
-                        "memory: start the batch again"
+                        "a process of the batch has failed, with the error above, or was killed, perhaps because "
+                        "memory ran out. Start the batch again"
                     )
     finally:
         for each in running.values():

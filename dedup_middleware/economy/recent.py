@@ -17,7 +17,7 @@ class Recent(dict[_K, _V]):
         self._size = size
 
     def __setitem__(self, key: _K, value: _V) -> None:
-        # What is set again is young again.
+        # A key that is set again becomes the youngest.
         self.pop(key, None)
         if len(self) >= self._size:
             for old in [*islice(self, self._size // 2)]:

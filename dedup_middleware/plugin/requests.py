@@ -55,7 +55,7 @@ class RequestEconomy:
         self._extension, self._crawler = extension, crawler
         self._economy = Economy(mode)
         self._is_full = False
-        # Without it no request waits.
+        # ``None``: no request waits.
         self._room: WaitingRoom | None = None
         if mode in (Mode.ON, Mode.LAST):
             try:

@@ -53,7 +53,7 @@ class Begin(msgspec.Struct, tag_field="event", tag="begin"):
 
 
 class RuleChange(msgspec.Struct):
-    """What a crawl has learned about addresses."""
+    """A URL rule that was found or withdrawn, or a trap."""
 
     change: str
     """``found``, ``withdrawn`` or ``trap``."""
@@ -61,7 +61,7 @@ class RuleChange(msgspec.Struct):
     """The rule in words, or the shape that is a trap."""
     id: str = ""
     url: str = ""
-    """The page that spoke against the rule, or that brought nothing."""
+    """The page whose own text counted against the rule, or the last one that brought nothing."""
     time: str = ""
 
 

@@ -79,13 +79,11 @@ def gather(
     if not tallies.records and run not in crawls:
         whose = f"of the crawl {run}" if run else "yet"
         raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
-    queue, duplicates = (
-        near.queue(),
-        [
-            replace(record, outcome=Outcome.RELEASED.value) if record.url in tallies.released else record
-            for record in reversed(tallies.duplicates)
-        ],
-    )
+    duplicates = [
+        replace(record, outcome=Outcome.RELEASED.value) if record.url in tallies.released else record
+        for record in reversed(tallies.duplicates)
+    ]
+    queue = near.queue()
     rows = duplicates + queue
     with stored(config) as (store, note):
         summary = _summary(config, tallies, run) | {"crawls": crawls.summary(), "note": note}
@@ -94,7 +92,7 @@ def gather(
         summary["near"] = {"pages": len(near.urls), "differences": differences}
         summary["signs"] = signs(tallies, crawls.sum.hosts.pages) | {"pages_are_known": not crawls.uncounted()}
         details = [_detail(record) for record in rows]
-        near_pairs = range(len(rows))[len(duplicates) :][: pairs // 2]
+        near_pairs = range(len(duplicates), len(duplicates) + min(len(queue), pairs // 2))
         doubtful = [*most_doubtful(duplicates, pairs - len(near_pairs)), *near_pairs]
         for number in doubtful if store is not None else ():
             details[number]["texts"] = store.side_by_side(rows[number]) if store is not None else None
