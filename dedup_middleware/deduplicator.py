@@ -293,53 +293,64 @@ class Deduplication:
         """Store *item* of a duplicate, and that its page is one, in one batch; return whether it is dropped.
 
         The item is kept if its page is not a duplicate of the same original any more, or if anything fails. Only what
-        is stored is dropped.
+        is stored is dropped. If the action of *visit* is another, nothing is written: return whether it would be
+        dropped. By the same steps, so that a dry run and tags show what a drop is.
         """
         if self.has_failed or not visit.is_duplicate:
             return False
         data = b"" if self._dropped_size is None else self._items.encode(item)
         if data is None:
-            if not visit.items_dropped:
+            if not (visit.items_dropped or visit.items_would_drop or visit.items_tagged):
                 visit.overrule(Rejection(Reason.ITEM_NOT_STORABLE))
             return False
         original = None if visit.verdict.match is None else visit.verdict.match.original.number
         try:
-            written = self.index.atomically(partial(self._write_drop, visit, original, item, data))
-            if written is not None:
-                visit.stored_number, size = written
-                visit.written_for = original or 0
-                if self._dropped_size is not None:
-                    self.index.dropped.make_room(size, size=self._dropped_size, age=self._dropped_age)
-                return True
+            if visit.action is not Action.DROP:
+                may_drop = self.index.atomically(partial(self._relies_on, visit, original, item)) is not None
+            else:
+                written = self.index.atomically(partial(self._write_drop, visit, original, item, data))
+                may_drop = written is not None
+                if written is not None:
+                    visit.stored_number, size = written
+                    visit.written_for = original or 0
+                    if self._dropped_size is not None:
+                        self.index.dropped.make_room(size, size=self._dropped_size, age=self._dropped_age)
         except TROUBLE as error:
             self.fail(error)
             return False
+        if may_drop:
+            return True
         if visit.is_duplicate:
             visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
         else:
             self._claim(visit)
         return False
 
+    def _relies_on(self, visit: Visit, original: int | None, item: Any) -> str | None:
+        """Return the crawl that must still make the *original* durable, empty if it is; ``None`` to keep the *item*."""
+        self._check_if_stale(visit)
+        match = visit.verdict.match
+        if not visit.is_duplicate or match is None or visit.page is None or match.original.pending:
+            return None
+        feeds = self.feeds_wanting(item)
+        if match.original.number != original or not match.original.kept.has_reached(feeds):
+            return None
+        return self.durability.relies_on(match.original, feeds)
+
     def _write_drop(self, visit: Visit, original: int | None, item: Any, data: bytes) -> tuple[int, int] | None:
         """Write the drop; return the number of the page and the bytes of the item. ``None`` if the item is to be kept.
 
         The transaction of a shared store fails if another process writes between what is read and what is written here.
         """
-        self._check_if_stale(visit)
-        verdict, match, page = visit.verdict, visit.verdict.match, visit.page
-        if verdict.kind is not VerdictKind.DUPLICATE or match is None or page is None or match.original.pending:
-            return None
-        feeds = self.feeds_wanting(item)
-        if match.original.number != original or not match.original.kept.has_reached(feeds):
-            return None
-        relies_on = self.durability.relies_on(match.original, feeds)
-        if relies_on is None:
+        relies_on = self._relies_on(visit, original, item)
+        match, page = visit.verdict.match, visit.page
+        if relies_on is None or match is None or page is None:
             return None
         header = {
             "spider": self.spider,
             "run": self.run,
             "crawl": self.jobdir if self.index.eligibility.scope is Scope.CRAWL else "",
-            "for_feed": bool(feeds),
+            "for_feed": bool(self.feeds_wanting(item)),
             "url": visit.url,
             "original_url": match.original.url,
             "score": round(match.score, 4),

@@ -486,6 +486,29 @@ def test_an_item_of_a_class_or_with_a_value_that_cannot_be_stored_is_kept(site, 
     assert stored(tmp_path) == []
 
 
+@pytest.mark.parametrize("spider", ["Unstorable", "Foreign", "PartlyStorable"])
+def test_a_dry_run_and_tags_announce_only_what_a_drop_drops(site, tmp_path, spider):
+    """An item that cannot be stored is kept, whatever the action; the warnings and the stats are the same."""
+    bodies = [(article, blog)[copy](f"Story {n}", story(n)) for n in range(6) for copy in (0, 1)]
+    urls = [site.add(f"/{n // 2}/{n % 2}", body, host=n % 2) for n, body in enumerate(bodies)]
+    real, dry, tagged = (
+        stories(tmp_path / action, urls, spider=spider, feed={}, DEDUP_ACTION=action)
+        for action in ("drop", "dry-run", "tag")
+    )
+
+    def kept(outcome):
+        return [(r["url"], r["verdict"], r["reason"], r["outcome"] == "kept") for r in outcome.records]
+
+    assert kept(real) == kept(dry) == kept(tagged)
+    assert real.stats["dedup/items/not_storable"] >= 4
+    drops = real.stats.get("dedup/items/dropped", 0)
+    assert dry.stats.get("dedup/items/would_drop", 0) == drops == (2 if spider == "PartlyStorable" else 0)
+    for outcome in (dry, tagged):
+        assert outcome.stats["dedup/items/not_storable"] == real.stats["dedup/items/not_storable"]
+        cannot = [[line[20:] for line in each.problems if "cannot be stored" in line] for each in (outcome, real)]
+        assert cannot[0] == cannot[1] != []
+
+
 def test_an_item_whose_class_is_gone_is_released_as_a_dict(site, tmp_path):
     urls = add_pairs(site, 1)
     stories(tmp_path, urls, spider="Passing")

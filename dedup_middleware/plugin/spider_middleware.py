@@ -172,11 +172,10 @@ class _PageOutput:
         """Drop *item* of a duplicate; return it if it goes on, because the action is another, or it is kept."""
         visit = self._visit
         try:
-            if visit.action is Action.DROP:
-                if self._is_sound and self._deduplication.drop(visit, item):
+            if self._is_sound and self._deduplication.drop(visit, item):
+                if visit.action is Action.DROP:
                     await self._drop(item)
                     return []
-            elif visit.is_duplicate:
                 visit.items_would_drop += visit.action is Action.DRY_RUN
                 self._keep(item, repeats=True)
                 return [item]
@@ -310,16 +309,17 @@ class DedupItemPipeline(Component):
         if visit.is_duplicate:
             deduplication.check_item(visit, item)
             deduplication.overrule(visit, visit.item_rejection)
-        if visit.action is Action.DROP and deduplication.drop(visit, item):
+        repeats = deduplication.drop(visit, item)
+        if repeats and visit.action is Action.DROP:
             deduplication.count_drop(visit)
             exception = DuplicateItem(visit)
             deduplication.finish(visit)
             raise exception
-        deduplication.keep_item(visit, item, repeats=visit.is_duplicate)
+        deduplication.keep_item(visit, item, repeats=repeats)
         # Before the callback ends: the item is still to leave the pipelines.
         item_entry.set(entry)
         deduplication.end_callback(visit, several=False)
-        visit.items_would_drop = int(visit.is_duplicate and visit.action is Action.DRY_RUN)
+        visit.items_would_drop = int(repeats and visit.action is Action.DRY_RUN)
         deduplication.finish(visit)
 
 
