@@ -142,6 +142,10 @@ async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None
     That is a bad setting, or a store of another version or with other fingerprints.
     """
     began = time.monotonic()
+    if config.store_is_default and config.store == "memory:":
+        names = "DEDUP_STORE and DEDUP_LOG" if config.log_is_default else "DEDUP_STORE"
+        no_place = f"cannot write to {config.place.tried}: no dropped item can be stored. Set {names} to another place"
+        return _pass_through(config, no_place)
     while True:
         try:
             return open_at_once(config)
@@ -165,11 +169,6 @@ def _instead(config: Config, error: DedupError) -> Resources:
         raise error
     if isinstance(error, StoreAwayError):
         return replace(_pass_through(config, str(error)), awaited=config)
-    # A later process that goes on with the crawl needs what was dropped: memory would not do.
-    is_unnamed = config.store_is_default and config.log_is_default and config.jobdir is None
-    with suppress(DedupError):
-        if is_unnamed and not store_exists(config.store):
-            return open_at_once(replace(config, store="memory:", log=None))
     return _pass_through(config, str(error))
 
 

@@ -267,6 +267,11 @@ class Place(NamedTuple):
             roots.append(data / as_file_name(name))
         return cls(tuple(roots), project)
 
+    @property
+    def tried(self) -> str:
+        """The roots, for a message that none of them can be written to."""
+        return " or ".join(map(str, self.roots)) or "any folder of this user"
+
     def folder(self, spider: str) -> Path | None:
         """Return the folder of *spider* in the first root that has its store or log, or can be written to.
 

@@ -15,6 +15,7 @@ from prose import article, blog, story
 from scrapy.settings import Settings
 
 from dedup_middleware.plugin.feeds import place_of, read_config
+from dedup_middleware.records.log import open_records
 from dedup_middleware.settings import as_file_name
 from dedup_middleware.stores import store_exists
 
@@ -218,15 +219,22 @@ def test_with_a_jobdir_the_store_is_inside_of_it(site: Site, tmp_path: Path) -> 
     assert re.search("originals +1\nduplicates +1\n", said.stdout), said
 
 
-def test_where_nothing_can_be_written_to_the_store_is_in_memory_and_it_is_said_once(site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize("action", ["drop", "tag", "dry-run"])
+def test_where_nothing_can_be_written_to_nothing_is_dropped_and_one_line_has_the_reason(
+    site: Site, tmp_path: Path, action: str
+) -> None:
     env = {"XDG_DATA_HOME": NOWHERE}
-    outcome = crawled(tmp_path / "crawl", site, env=env)
+    outcome = crawled(tmp_path / "crawl", site, env=env, observes=True, DEDUP_ACTION=action)
     (line,) = outcome.problems
     assert "WARNING" in line
     assert NOWHERE in line
-    assert "the store is in memory" in line
+    assert "no dropped item can be stored. Set DEDUP_STORE and DEDUP_LOG" in line
+    assert "drops nothing" in line
     assert "no records are kept" in line
-    assert "Set DEDUP_STORE and DEDUP_LOG" in line
+    assert "dedup/items/dropped" not in outcome.stats
+    # What would have happened is counted.
+    assert outcome.stats["dedup/verdict/duplicate"] == 1
+    assert outcome.stats.get("dedup/items/would_drop", 0) == (action != "tag")
     assert "Traceback" not in outcome.log + outcome.stderr
     said = dedup(tmp_path / "crawl", "stats", env=env)
     assert said.returncode == 1
@@ -235,18 +243,26 @@ def test_where_nothing_can_be_written_to_the_store_is_in_memory_and_it_is_said_o
     assert len(said.stderr.splitlines()) == 1
 
 
+def test_a_log_that_is_named_has_what_would_be_dropped(site: Site, tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": NOWHERE}
+    log = tmp_path / "log.jsonl"
+    outcome = crawled(tmp_path / "crawl", site, env=env, observes=True, DEDUP_LOG=str(log))
+    (line,) = outcome.problems
+    assert "Set DEDUP_STORE to another place" in line
+    assert f"its records are in {log}" in line
+    assert [(record.verdict, record.outcome) for record in open_records(log)] == [("duplicate", "would_drop")]
+
+
 def test_a_place_that_only_seems_to_be_writable_is_none(site: Site, tmp_path: Path) -> None:
     if os.geteuid() or not Path("/proc").is_dir():
         pytest.skip("for root, /proc is a folder to write to, and is not")
-    outcome = crawled(tmp_path / "crawl", site, env={"XDG_DATA_HOME": "/proc/nowhere"})
+    outcome = crawled(tmp_path / "crawl", site, env={"XDG_DATA_HOME": "/proc/nowhere"}, observes=True)
     (line,) = outcome.problems
-    assert "the store is in memory" in line
+    assert "drops nothing" in line
 
 
 @pytest.mark.parametrize("jobdir", [{}, {"JOBDIR": "job"}], ids=["afresh", "jobdir"])
-def test_where_a_later_process_goes_on_nothing_is_dropped_that_memory_alone_knows_of(
-    site: Site, tmp_path: Path, jobdir: dict[str, str]
-) -> None:
+def test_nothing_is_dropped_that_memory_alone_has(site: Site, tmp_path: Path, jobdir: dict[str, str]) -> None:
     """The place leads to a disk that is not there."""
     folder = tmp_path / "crawl"
     place = folder / "job" if jobdir else tmp_path / "data" / "dedup-middleware"
@@ -254,10 +270,16 @@ def test_where_a_later_process_goes_on_nothing_is_dropped_that_memory_alone_know
     for name in ("dedup", "shop"):
         (place / name).symlink_to(NOWHERE)
     env = {"XDG_DATA_HOME": str(tmp_path / "data")}
-    outcome = crawled(folder, site, env=env, observes=bool(jobdir), BOT_NAME="shop", **jobdir)
+    outcome = crawled(folder, site, env=env, observes=True, BOT_NAME="shop", **jobdir)
     (line,) = outcome.problems
-    assert ("This crawl observes" in line) == bool(jobdir)
-    assert ("the store is in memory" in line) != bool(jobdir)
+    assert "This crawl observes" in line
+
+
+def test_where_a_person_names_memory_items_are_dropped_and_a_warning_has_their_end(site: Site, tmp_path: Path) -> None:
+    outcome = crawled(tmp_path / "crawl", site, DEDUP_STORE="memory:", DEDUP_LOG="log.jsonl")
+    (line,) = outcome.problems
+    assert "WARNING" in line
+    assert "dropped items are gone at the end of this crawl" in line
 
 
 def test_a_store_that_is_named_needs_no_place_and_the_missing_log_is_said(site: Site, tmp_path: Path) -> None:

@@ -49,15 +49,13 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         return
     if opened.store.caution:
         yield opened.store.caution
-    missing = []
-    if config.store_is_default and config.store == "memory:":
-        missing.append(("the store is in memory and ends with this crawl, dropped items included", "DEDUP_STORE"))
+    if config.store == "memory:" and config.action is Action.DROP:
+        yield (
+            "DEDUP_STORE is in memory: dropped items are gone at the end of this crawl, and cannot be released. "
+            "Set it to a path to store them"
+        )
     if config.log_is_default and config.log is None:
-        missing.append(("no records are kept", "DEDUP_LOG"))
-    if missing:
-        consequences, settings = zip(*missing, strict=True)
-        tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
-        yield f"cannot write to {tried}: {'; '.join(consequences)}. Set {' and '.join(settings)}"
+        yield f"cannot write to {config.place.tried}: no records are kept. Set DEDUP_LOG"
 
 
 def overwritten_again(feeds: Sequence[str]) -> str:
