@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
+from dedup_middleware.checks.same_item import FetchedItem
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.index import schema
-from dedup_middleware.index.dropped_items import digest
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
@@ -109,8 +109,8 @@ class Deduplication:
         # The visits with a pending claim, by the number of the claim in the index.
         self._pending: dict[int, Visit] = {}
         self._seen_templates: set[bytes] = set()
-        # The feeds that have taken released items, by the number of their page and the digest of the item.
-        self._released: dict[int, dict[bytes, frozenset[str]]] = {}
+        # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
+        self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
         self.recorder = Recorder(
             spider, run, log, crawl, listener, self.fail, hash_clause=fingerprint.hash, preferences=detector.preferences
         )
@@ -346,29 +346,32 @@ class Deduplication:
         match, page = visit.verdict.match, visit.page
         if relies_on is None or match is None or page is None:
             return None
+        feeds = self.feeds_wanting(item)
         header = {
             "spider": self.spider,
             "run": self.run,
             "crawl": self.jobdir if self.index.eligibility.scope is Scope.CRAWL else "",
-            "for_feed": bool(self.feeds_wanting(item)),
             "url": visit.url,
             "original_url": match.original.url,
             "score": round(match.score, 4),
             "type": item_codec.name_of(type(item)),
         }
-        size = 0
+        fetched, size = FetchedItem(data, visit.url, self.spider), 0
 
         def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
             nonlocal size
             if self._dropped_size is None:
                 return (), ()
-            dropped = self.index.dropped
+            dropped, same = self.index.dropped, fetched.key
             if visit.dropped_before is None:
-                visit.dropped_before = dropped.of_other_crawls(number, self.run) if was_stored else {}
-            pairs = dropped.pairs(number, match.original.number, relies_on, header, data)
-            deletes, freed = dropped.superseded(number, visit.dropped_before.get(digest(data), {}))
-            size = len(pairs[0][1]) - freed
-            return pairs, deletes
+                visit.dropped_before = dropped.by_sameness(number) if was_stored else {}
+            sizes = visit.dropped_before.get(same, {})
+            # What this visit has replaced already is not there any more: of two items, each replaces another.
+            before = fetched.nearest(dropped.replaceable(sizes))
+            header["for_feed"] = bool(feeds) or (before is not None and before.for_feed)
+            pairs = dropped.pairs(number, match.original.number, relies_on, header, data, same)
+            size = len(pairs[0][1]) - (0 if before is None else sizes[before.key])
+            return pairs, [] if before is None else dropped.deletes([before])
 
         if visit.written_for == original:
             self.index.store.write(*items(visit.stored_number, was_stored=True))
@@ -415,20 +418,25 @@ class Deduplication:
         *feeds* have taken it as it was dropped; ``None`` if it was another, or a pipeline has dropped it.
         """
         if feeds is not None:
-            self._released.setdefault(item.number, {})[digest(item.data)] = feeds
+            same = FetchedItem(item.data, item.url, item.spider).key
+            self._released.setdefault((item.number, same), []).append((item, feeds))
         self.durability.confirmed(None, self.index.dropped.deletes([item]))
 
-    def has_released(self, visit: Visit, item: Any) -> bool:
-        """Return whether this crawl has released the same *item* of the same unchanged page to the feeds that want it.
+    def drop_released(self, visit: Visit, item: Any) -> bool:
+        """Return whether *item* of an unchanged page is dropped: this crawl has released the same to all its feeds.
 
-        Then the item need not be stored to be dropped: until the released one is durable, the store has that.
+        It need not be stored: until the released one is durable, the store has that. Each released item drops one.
         """
-        released = None if visit.stored is None else self._released.get(visit.stored.number)
-        if not released or self.has_failed or visit.action is not Action.DROP:
+        if not self._released or visit.stored is None or self.has_failed or visit.action is not Action.DROP:
             return False
         with suppress(item_codec.NotStorableError):
-            feeds = released.get(digest(item_codec.encode(item)))
-            return feeds is not None and self.feeds_wanting(item) <= feeds
+            fetched = FetchedItem(item_codec.encode(item), visit.url, self.spider)
+            released = self._released.get((visit.stored.number, fetched.key), [])
+            wanting = self.feeds_wanting(item)
+            before = fetched.nearest(each for each, feeds in released if wanting <= feeds)
+            if before is not None:
+                released[:] = [pair for pair in released if pair[0] is not before]
+                return True
         return False
 
     def callback_failed(self, visit: Visit) -> None:

@@ -101,8 +101,7 @@ class Visit:
     written_for: int = 0
     """The number of the original that it is stored as a duplicate of; 0 if it is not."""
     dropped_before: dict[bytes, dict[bytes, int]] | None = None
-    """What earlier crawls have dropped of it, as `DroppedItems.of_other_crawls` returns it; ``None`` until it is read.
-    """
+    """What was dropped of it at earlier visits, as `DroppedItems.by_sameness` returns it; ``None`` until it is read."""
     stored_number: int = 0
     """Its own number as that duplicate."""
     items_dropped: int = 0

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import time
 from datetime import datetime, timezone
 from decimal import Decimal
+from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import attrs
 import pydantic
@@ -81,6 +84,36 @@ class Unstorable(Stories):
 
     def extra(self, response):
         return response
+
+
+class Stamped(Stories):
+    """Each page has *parts* items, with what differs at each fetch: its time, a serial number, a random key, a set."""
+
+    name = "stamped"
+    parts = 1
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.numbers = count(time.time_ns())
+
+    def parse(self, response, position):  # noqa: ARG002 - the argument of all
+        now = datetime.now(timezone.utc)
+        for part in range(self.parts):
+            yield {
+                "url": response.url,
+                "title": response.css("title::text").get(),
+                "part": part,
+                "text": "\n".join(response.css("p::text").getall()[part :: self.parts]),
+                "scraped_at": now.isoformat(),
+                "seen": {"at": now, "seconds": now.timestamp()},
+                "id": next(self.numbers),
+                "key": str(uuid4()),
+                "tags": {f"tag {n}" for n in range(9)},
+            }
+
+
+class StampedParts(Stamped):
+    parts = 3
 
 
 class ForeignStory(dict):

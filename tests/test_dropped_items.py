@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+from functools import partial
 
 import pytest
 from crawling import IN_ORDER, run_job, store_uri, write_job
@@ -335,6 +336,28 @@ def test_an_item_that_is_dropped_again_is_stored_once(site, tmp_path):
     assert [item.data for item in again] == [item.data for item in first]
     assert {item.run for item in again}.isdisjoint(item.run for item in first)
     assert done(tmp_path, "store", "info", "--json").json[0]["dropped_items"] == 2
+
+
+@pytest.mark.parametrize(("spider", "parts"), [("Stamped", 1), ("StampedParts", 3)])
+def test_an_item_that_has_the_time_of_its_fetch_is_stored_and_released_once(site, tmp_path, spider, parts):
+    a, b = add_pairs(site, 1)
+    stamped = partial(stories, tmp_path, spider=spider)
+    found = []
+    for _ in range(3):
+        assert len(stamped([a, b]).dropped) == parts
+        found.append(stored(tmp_path))
+        assert [item.item["part"] for item in found[-1]] == list(range(parts))
+    assert found[0][0].item["scraped_at"] < found[2][0].item["scraped_at"]
+    sums = done(tmp_path, "store", "info", "--json").json[0]
+    assert sums["dropped_items"] == parts
+
+    (tmp_path / "feed.jsonl").unlink()
+    done(tmp_path, "allow", b)
+    # The page is fetched, too: what it has was released just now.
+    later = stamped([b])
+    assert later.stats["dedup/items/released"] == parts
+    assert urls_of(tmp_path / "feed.jsonl") == [b] * parts
+    assert stored(tmp_path) == []
 
 
 @pytest.mark.parametrize("then", ["another story", "a longer story", "another repost"])

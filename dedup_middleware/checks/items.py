@@ -325,7 +325,7 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
     for field, value in values:
         try:
             name = str(field)
-            if not are_named and _is_incidental(name.casefold(), str(value), url, now):
+            if not are_named and is_incidental(name.casefold(), str(value), url, now):
                 continue
             if isinstance(value, str):
                 texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
@@ -343,11 +343,11 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
                 yield found
 
 
-def _is_incidental(name: str, text: str, url: str, now: float) -> bool:
+def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
     """Return whether the value *text* of the field *name* comes from the fetch of the page at *url*: it is no content.
 
     It is a key with a digit, a count of pages, a time or a measure of the fetch, the path of the page itself, a digest,
-    or a reading of the clock; *now* is in seconds since 1970.
+    or a reading of the clock; *now* is in seconds since 1970, ``None`` for any time.
     """
     if text.startswith("/") and url.endswith(text):
         return True
@@ -362,13 +362,16 @@ def _is_incidental(name: str, text: str, url: str, now: float) -> bool:
     )
 
 
-def _is_clock_reading(text: str, now: float) -> bool:
-    """Return whether *text* is a moment of the last two days, to the second, in one of the usual writings.
+def _is_clock_reading(text: str, now: float | None) -> bool:
+    """Return whether *text* is a moment of the two days before *now*, to the second, in one of the usual writings.
 
     A moment on a full minute may have been planned, and so may one that is to come. Time zones are left out: a local
     clock may be 14 hours ahead.
     """
-    return any(second % _MINUTE and now - 2 * _DAY <= second <= now + 14 * _HOUR for second in _moments(text.strip()))
+    return any(
+        second % _MINUTE and (now is None or now - 2 * _DAY <= second <= now + 14 * _HOUR)
+        for second in _moments(text.strip())
+    )
 
 
 def _moments(text: str) -> Iterator[int]:

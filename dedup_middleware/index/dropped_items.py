@@ -14,7 +14,6 @@ import os
 import time
 import zlib
 from datetime import datetime, timedelta, timezone
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import bounded, item_codec
@@ -23,7 +22,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
     from dedup_middleware.index.in_doubt import InDoubt
     from dedup_middleware.stores import OpenStore
@@ -52,8 +51,8 @@ class Release(NamedTuple):
 
 
 class _Drop(NamedTuple):
-    digest: bytes
-    """Of the bytes of the item."""
+    same: bytes
+    """16 bytes that are equal for all drops of the same item."""
     size: int
     """Bytes of the stored item."""
     relies_on: str
@@ -109,11 +108,13 @@ class DroppedItems:
 
     # --- a drop
 
-    def pairs(self, number: int, original: int, relies_on: str, header: dict[str, Any], data: bytes) -> list[Pair]:
+    def pairs(  # noqa: PLR0913, PLR0917 - what is stored
+        self, number: int, original: int, relies_on: str, header: dict[str, Any], data: bytes, same: bytes
+    ) -> list[Pair]:
         """Return what stores an item of the page *number*, dropped now in favour of *original*. Its own pair is first.
 
         *relies_on* is the crawl that must make *original* durable; empty if it is. *header* has the fields of
-        :class:`DroppedItem` that are not known otherwise.
+        :class:`DroppedItem` that are not known otherwise. *same* is equal for all drops of the same item.
         """
         now = time.time_ns() // 1_000
         key = now.to_bytes(8, "big") + os.urandom(4)
@@ -123,32 +124,25 @@ class DroppedItems:
         }
         item = DroppedItem(number=number, original=original, time=moment, data=data, **known)
         value = schema.encode_postings((number, original)) + zlib.compress(schema.encode(item), 1)
-        drop = _Drop(digest(data), len(value), relies_on, item.run)
+        drop = _Drop(same, len(value), relies_on, item.run)
         return [(_item_key(key), value), (_page_key(number, key), schema.encode(drop))]
 
     def deletes(self, items: Iterable[DroppedItem]) -> list[bytes]:
         """Return the keys of these items, and of their marks as to be released."""
         return [key for item in items for key in _keys(item.number, item.key)]
 
-    def of_other_crawls(self, number: int, run: str) -> dict[bytes, dict[bytes, int]]:
-        """Return the items of the page *number* that other crawls than *run* have dropped: keys and sizes by digest.
-
-        One scan.
-        """
+    def by_sameness(self, number: int) -> dict[bytes, dict[bytes, int]]:
+        """Return the items of the page *number* that may be the same, together: their keys, and their sizes. A scan."""
         found: dict[bytes, dict[bytes, int]] = {}
         for key, drop in self._drops(number):
-            if drop.run != run:
-                found.setdefault(drop.digest, {})[key] = drop.size
+            found.setdefault(drop.same, {})[key] = drop.size
         return found
 
-    def superseded(self, number: int, same: Mapping[bytes, int]) -> tuple[list[bytes], int]:
-        """Return what deletes those of *same* that are not to be released, and their bytes: their item is stored again.
-
-        *same* are keys of items of the page *number*, with their sizes.
-        """
-        releases = self._store.get_many([*map(_release_key, same)]) if same else []
-        gone = [key for key, release in zip(same, releases, strict=True) if release is None]
-        return [each for key in gone for each in _keys(number, key)], sum(map(same.__getitem__, gone))
+    def replaceable(self, keys: Collection[bytes]) -> list[DroppedItem]:
+        """Return the items with these *keys*, oldest first, but for those that are to be released. Two gets."""
+        items = self.get(keys) if keys else []
+        releases = self._store.get_many([_release_key(item.key) for item in items]) if items else []
+        return [item for item, release in zip(items, releases, strict=True) if release is None]
 
     def _drops(self, number: int) -> Iterator[tuple[bytes, _Drop]]:
         """Yield the keys of the items of the page *number*, oldest first, and what is known of each drop."""
@@ -264,11 +258,6 @@ class DroppedItems:
         relies_on = "" if described is None else schema.decode(_Drop, described).relies_on
         doubt = self._in_doubt.of(original) if relies_on else None
         return doubt is None or relies_on not in doubt.runs
-
-
-def digest(data: bytes) -> bytes:
-    """Return the digest of the bytes of an item."""
-    return sha256(data).digest()[:16]
 
 
 def _item_key(key: bytes) -> bytes:

@@ -142,7 +142,7 @@ class _PageOutput:
             if self._items == 1 and visit.original_is_pending:
                 await self._extension.wait.for_original(self._deduplication, visit)
             is_unchanged = visit.verdict.kind is VerdictKind.UNCHANGED
-            if is_unchanged and self._is_sound and self._deduplication.has_released(visit, output):
+            if is_unchanged and self._is_sound and self._deduplication.drop_released(visit, output):
                 await self._drop(output)
                 return []
             if not self._is_sound or not visit.is_duplicate:
