@@ -112,7 +112,15 @@ class Deduplication:
         # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
         self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
         self.recorder = Recorder(
-            spider, run, log, crawl, listener, self.fail, hash_clause=fingerprint.hash, preferences=detector.preferences
+            spider,
+            run,
+            log,
+            crawl,
+            listener,
+            self.fail,
+            hash_clause=fingerprint.hash,
+            preferences=detector.preferences,
+            find=lambda identity: self.index.find([identity]),
         )
 
     # --- check
@@ -305,48 +313,41 @@ class Deduplication:
             return False
         original = None if visit.verdict.match is None else visit.verdict.match.original.number
         try:
-            if visit.action is not Action.DROP:
-                may_drop = self.index.atomically(partial(self._relies_on, visit, original, item)) is not None
-            else:
-                written = self.index.atomically(partial(self._write_drop, visit, original, item, data))
-                may_drop = written is not None
-                if written is not None:
-                    visit.stored_number, size = written
-                    visit.written_for = original or 0
-                    if self._dropped_size is not None:
-                        self.index.dropped.make_room(size, size=self._dropped_size, age=self._dropped_age)
+            written = self.index.atomically(partial(self._write_drop, visit, original, item, data))
+            if written is not None and visit.action is Action.DROP:
+                visit.stored_number, size = written
+                visit.written_for = original or 0
+                if self._dropped_size is not None:
+                    self.index.dropped.make_room(size, size=self._dropped_size, age=self._dropped_age)
+            if written is not None:
+                return True
         except TROUBLE as error:
             self.fail(error)
             return False
-        if may_drop:
-            return True
         if visit.is_duplicate:
             visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
         else:
             self._claim(visit)
         return False
 
-    def _relies_on(self, visit: Visit, original: int | None, item: Any) -> str | None:
-        """Return the crawl that must still make the *original* durable, empty if it is; ``None`` to keep the *item*."""
+    def _write_drop(self, visit: Visit, original: int | None, item: Any, data: bytes) -> tuple[int, int] | None:
+        """Write the drop, if the action is one; return the number of the page and the bytes of the item.
+
+        ``None`` if the item is to be kept. The transaction of a shared store fails if another process writes between
+        what is read and what is written here.
+        """
         self._check_if_stale(visit)
-        match = visit.verdict.match
-        if not visit.is_duplicate or match is None or visit.page is None or match.original.pending:
+        match, page = visit.verdict.match, visit.page
+        if not visit.is_duplicate or match is None or page is None or match.original.pending:
             return None
         feeds = self.feeds_wanting(item)
         if match.original.number != original or not match.original.kept.has_reached(feeds):
             return None
-        return self.durability.relies_on(match.original, feeds)
-
-    def _write_drop(self, visit: Visit, original: int | None, item: Any, data: bytes) -> tuple[int, int] | None:
-        """Write the drop; return the number of the page and the bytes of the item. ``None`` if the item is to be kept.
-
-        The transaction of a shared store fails if another process writes between what is read and what is written here.
-        """
-        relies_on = self._relies_on(visit, original, item)
-        match, page = visit.verdict.match, visit.page
-        if relies_on is None or match is None or page is None:
+        relies_on = self.durability.relies_on(match.original, feeds)
+        if relies_on is None:
             return None
-        feeds = self.feeds_wanting(item)
+        if visit.action is not Action.DROP:
+            return 0, 0
         header = {
             "spider": self.spider,
             "run": self.run,
@@ -376,8 +377,7 @@ class Deduplication:
         if visit.written_for == original:
             self.index.store.write(*items(visit.stored_number, was_stored=True))
             return visit.stored_number, size
-        template = visit.suspected_template if visit.action is Action.DROP else b""
-        return self.index.remember_duplicate(page, match, items, template=template), size
+        return self.index.remember_duplicate(page, match, items, template=visit.suspected_template), size
 
     def count_drop(self, visit: Visit) -> None:
         """Count an item that is dropped now."""
@@ -486,6 +486,7 @@ class Deduplication:
         assert visit.claimed is not None
         claim = visit.stored.number if visit.stored is not None and visit.stored.pending else None
         try:
+            visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))
             kept = self.index.commit(visit.claimed, claim=claim, durable=self.durability.at_once, feeds=visit.feeds)
         except TROUBLE as error:
             self._end(visit, Stage.VOID)

@@ -121,6 +121,29 @@ class PageFeatures:
         return PageFeatures(self.title, self.heading, texts, self.facts)
 
 
+def text_mark(digest: bytes, exact_digest: bytes) -> str:
+    """Return 16 hexadecimal digits that change with a text that has these digests; 8 if only its clauses are known."""
+    return (digest[:4] + exact_digest[:4]).hex()
+
+
+def is_marked(mark: str, other: str) -> bool:
+    """Return whether two :func:`text_mark` are those of one text, as far as both are known."""
+    return bool(mark and other) and (mark.startswith(other) or other.startswith(mark))
+
+
+class Standing(NamedTuple):
+    """Why an original was kept, or not compared, when its text was read: that stands as long as its text does."""
+
+    original: bytes
+    """An identity of the page that it shares text with; empty if there is none."""
+    original_text: str
+    """The `text_mark` of that page then."""
+    score: float | None
+    reason: str
+    difference: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
 # Two texts are the same if they share this part of their clauses.
 _SAME_TEXT_SHARE = 0.8
 
@@ -182,6 +205,13 @@ class Page:
     """What the store has of it, if it was not read again: then its clauses have no weights."""
     known_at: int = 0
     """The version of the index that had *known*."""
+    standing: Standing | None = None
+    """Its verdict, once it is confirmed as an original; ``None`` if that is ``new``."""
+
+    @property
+    def text_mark(self) -> str:
+        """See :func:`text_mark`."""
+        return text_mark(self.fingerprint.digest, self.fingerprint.exact_digest)
 
     def restricted_to(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
         """Return the page with *texts* only, whose clauses have *hashes*; its digest stays that of the whole page."""
@@ -239,6 +269,8 @@ class StoredPage:
     original_digest: bytes = b""
     """The `content` of the original when this page was dropped."""
     score: float = 0.0
+    standing: Standing | None = None
+    """The verdict on an original; ``None`` if that is ``new``."""
     is_claimed: bool = False
     """Whether its claim is pending, in a store that workers share."""
 
@@ -262,6 +294,7 @@ class StoredPage:
             original=match.original.number if match else None,
             original_digest=match.original.content if match else b"",
             score=round(match.score, 4) if match else 0.0,
+            standing=None if match else page.standing,
         )
 
     @property
@@ -273,6 +306,11 @@ class StoredPage:
     def time(self) -> str:
         """When it was fetched last."""
         return self.kept.time
+
+    @property
+    def text_mark(self) -> str:
+        """See :func:`text_mark`."""
+        return text_mark(self.digest, self.exact_digest)
 
     @property
     def content(self) -> bytes:

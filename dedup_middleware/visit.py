@@ -10,7 +10,7 @@ from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.checks.items import TAG_FIELD
-from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind
+from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.items import ItemText
     from dedup_middleware.errors import DedupError
     from dedup_middleware.index.dropped_items import DroppedItem
-    from dedup_middleware.model import StoredPage
+    from dedup_middleware.model import Standing, StoredPage
 
 # Not enough for a verdict, but enough for a page to be an original.
 _OWNS_UNCHECKED = (Reason.TOO_LITTLE_TEXT, Reason.NO_FEATURES, Reason.STILL_LEARNING)
@@ -130,6 +130,19 @@ class Visit:
     def overrule(self, rejection: Rejection) -> None:
         """Make a duplicate a related page, because of a *rejection*."""
         self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, rejection.reason, rejection.difference)
+
+    @property
+    def as_before(self) -> StoredPage | None:
+        """What the store has of an unchanged page; ``None`` if the text that is too short for a clause has changed."""
+        known = (self.page and self.page.known) or self.stored
+        if self.page is None or known is None or self.verdict.kind is not VerdictKind.UNCHANGED:
+            return None
+        return known if is_marked(known.text_mark, self.page.text_mark) else None
+
+    @property
+    def standing(self) -> Standing | None:
+        """The verdict that stands on an unchanged page; ``None`` if that is ``new``."""
+        return None if self.as_before is None else self.as_before.standing
 
     @property
     def is_duplicate(self) -> bool:

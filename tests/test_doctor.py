@@ -209,3 +209,17 @@ class TestExplainWithHtml:
                 cwd=tmp_path, env=ENVIRONMENT, stdin=file, capture_output=True, text=True, check=True,
             )  # fmt: skip
         assert said.stdout.startswith("duplicate  100%  http://elsewhere/copy\n    original  ")
+
+
+def test_a_project_without_a_place_for_dropped_items_has_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its crawls drop nothing: a file is where the folders would be."""
+    monkeypatch.setenv("XDG_DATA_HOME", "/dev/null/nowhere")
+    settings = {"DEDUP_STORE": None, "DEDUP_LOG": None, "SPIDER_MODULES": ["sample_spiders"]}
+    write_job(tmp_path, "sample_spiders.OneByOne", settings=settings)
+    (tmp_path / ".scrapy").touch()
+    said = run_scrapy(tmp_path, "dedup", "doctor", "--spider", "one-by-one")
+    assert said.returncode == PROBLEMS
+    assert f"cannot write to {tmp_path}/.scrapy/dedup" in said.stdout
+    assert ": a crawl drops nothing\n" in said.stdout

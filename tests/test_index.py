@@ -202,7 +202,7 @@ class TestDroppedItems:
         }
 
         def items(number: int, _: object) -> Changed:
-            return library.index.dropped.pairs(number, original.number, relies_on, header, b"{}"), ()
+            return library.index.dropped.pairs(number, original.number, relies_on, header, b"{}", b"same"), ()
 
         return library.index.remember_duplicate(
             library.page(name, range(9)), Match(original, 1.0, original.hashes), items

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import lookup, schema
-from dedup_middleware.model import ItemContent, Kept, PackedSignature, PageFeatures, StoredPage
+from dedup_middleware.model import ItemContent, Kept, PackedSignature, PageFeatures, Standing, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=6, max_size=6), max_size=9)
@@ -30,6 +30,16 @@ PAGES = st.builds(
     source=st.just(b"") | st.binary(min_size=16, max_size=16),
     features=st.none() | st.builds(PageFeatures, st.text(), st.text(), TEXT_HASHES, SHORT_HASHES),
     item_content=st.none() | st.builds(ItemContent, HASHES, SHORT_HASHES, st.booleans()),
+    standing=st.none()
+    | st.builds(
+        Standing,
+        original=st.binary(max_size=16),
+        original_text=st.text(),
+        score=st.none() | st.floats(0, 1),
+        reason=st.text(),
+        difference=st.lists(st.text(), max_size=2).map(tuple),
+        evidence=st.lists(st.text(), max_size=2).map(tuple),
+    ),
 )
 DUPLICATES = st.builds(
     lambda page, original, digest, score: dataclasses.replace(

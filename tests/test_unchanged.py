@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 from crawling import run_job, store_uri, write_job
 from library import contents_of
 from local_site import Answer
 from prose import article, blog, story
+from test_commands import run_here
 from test_crashes import FEED, again, fed, killed
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.cli.explain import explain, explanation_text
+from dedup_middleware.records.log import Records
+from dedup_middleware.report.data import gather
+from dedup_middleware.report.tuning import recorded
+from dedup_middleware.settings import Config
 
 #: Read under another limit, every page is read: no page of a test takes so long.
 READ_ALL = {"CONSTANTS": {"dedup_middleware.budget:MAX_MILLISECONDS": 99_999}}
@@ -202,3 +211,108 @@ def test_a_form_answers_each_question_with_its_own_page(site, tmp_path):
         outcome = run_job(tmp_path, command)
         assert unread_of(outcome) == expected
         assert len([item for item in outcome.items if item["url"] != "from start"]) == 2
+
+
+def config_of(folder):
+    return Config.from_settings({"DEDUP_STORE": store_uri(folder), "DEDUP_LOG": str(folder / "records.jsonl")}, None)
+
+
+def view(folder, *command):
+    """Return the output of a command on the store and the log in *folder*."""
+    named = "-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}"
+    output = run_here(*command, *named, folder=folder)
+    assert output.exit_status == 0, output.err
+    return output.out
+
+
+#: What a record has of a verdict.
+VERDICT = ("original_url", "score", "reason", "message", "difference", "evidence", "title", "text", "original_text")
+
+
+def near_misses(config):
+    """Return the URLs, the reasons and the texts of the near misses of a report."""
+    report = gather(config)
+    columns, tables = report.summary["pairs"]["columns"], report.summary["pairs"]["tables"]
+    rows = zip(columns["url"], columns["reason"], report.details, strict=True)
+    rows = [(url, tables["reason"][reason], detail["texts"]) for url, reason, detail in rows]
+    return rows[len(rows) - report.summary["near"]["pages"] :]
+
+
+@pytest.mark.parametrize("settings", [{}, READ_ALL], ids=["unread", "read"])
+def test_the_verdict_on_an_unchanged_page_stands_in_each_view(site, tmp_path, settings):
+    """Also where the log of the crawl that made it is gone."""
+    text = story(1)
+    a = site.add("/a", article("a", text))
+    near = site.add("/near", article("near", [*text[:4], *story(2, 2)]), host=2)
+    steps = [{"url": a}, {"url": near}]
+    first = crawled(tmp_path, steps)
+    assert first.record(near)["verdict"] == "related"
+    for is_first in (True, False):
+        outcome = crawled(tmp_path, steps, **settings)
+        assert unread_of(outcome) == (0 if settings and is_first else 2)
+        record = outcome.record(near)
+        assert (record["verdict"], record["outcome"]) == ("unchanged", "kept")
+        assert {name: record[name] for name in VERDICT} == {name: first.record(near)[name] for name in VERDICT}
+        assert record["reason"] == "below_threshold"
+        assert record["evidence"]
+
+        config = config_of(tmp_path)
+        assert explain(config, near)["record"]["reason"] == "below_threshold"
+        assert "below_threshold" in view(tmp_path, "explain", near)
+        shown = view(tmp_path, "log", "--run", "last")
+        assert shown.startswith("unchanged ")
+        assert near in shown
+        assert "below_threshold" in shown
+        ((url, reason, texts),) = near_misses(config)
+        assert (url, reason) == (near, "below_threshold")
+        assert texts is not None
+        (case,) = recorded(Records(config.log)).cases
+        assert case.pair == (near, a)
+    # The page that it shares text with is gone: the reason stands.
+    view(tmp_path, "store", "forget", a, "--yes")
+    record = crawled(tmp_path, steps[1:], **settings).record(near)
+    assert (record["reason"], record["original_url"]) == ("below_threshold", None)
+
+
+def test_a_verdict_is_never_shown_beside_a_newer_text(site, tmp_path):
+    """Not of the page, nor of its original."""
+    text, other = story(1), story(5)
+    a = site.add("/a", article("a", text))
+    b = site.add("/b", Answer(article("b", text)), Answer(article("b", story(3))), host=1)
+    c = site.add("/c", Answer(article("c", other)), Answer(article("c", story(4))))
+    near = site.add("/near", article("near", [*other[:4], *story(2, 2)]), host=2)
+    log = tmp_path / "kept.jsonl"
+    steps = [{"url": url} for url in (a, b, c, near)]
+    config = replace(config_of(tmp_path), log=log)
+    first = crawled(tmp_path, steps, DEDUP_LOG=str(log))
+    assert [item["url"] for item in first.dropped] == [b]
+    texts = [detail["texts"] for detail in gather(config).details]
+    assert len(texts) == 2
+    assert None not in texts
+    assert "Last record:" in explanation_text(explain(config, b))
+
+    second = crawled(tmp_path, steps, DEDUP_LOG=str(log))
+    assert b in second.kept
+    report = gather(config)
+    assert [detail["texts"] for detail in report.details] == [None, None]
+    assert all(detail["evidence"] for detail in report.details)
+    shown = explanation_text(explain(config, b))
+    assert "Last record, of an earlier text:" in shown
+    assert "as an original" in shown
+    # The verdict on this page stands: its text has not changed.
+    shown = explanation_text(explain(config, near))
+    assert "Last record:" in shown
+    assert "below_threshold" in shown
+
+
+def test_a_change_too_short_for_a_clause_ends_a_verdict(tmp_path):
+    """The page is unchanged, for its clauses are; what was found in its text then may be wrong now."""
+    text = story(1)
+    for number, minutes in enumerate((20, 20, 30)):
+        dedup = Deduplicator(store_uri(tmp_path), log=tmp_path / "records.jsonl")
+        with dedup:
+            dedup.add("http://a.test/", article("a", text))
+            dedup.add("http://b.test/", article("b", [*text[:4], *story(2, 2), f"{minutes} min"]))
+        record = [each for each in Records(tmp_path / "records.jsonl") if each.url == "http://b.test/"][-1]
+        assert record.verdict == ("unchanged" if number else "related")
+        assert record.reason == ("below_threshold" if minutes == 20 else "")

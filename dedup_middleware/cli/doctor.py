@@ -121,7 +121,7 @@ def _findings(call: Call) -> Iterator[Finding]:
     except NothingYetError as error:
         folder = place_of(call.settings).folder("SPIDER")
         if folder is None:
-            remedy = "no default place can be written to: set DEDUP_STORE and DEDUP_LOG"
+            remedy = "no default place can be written to, so a crawl drops nothing: set DEDUP_STORE and DEDUP_LOG"
             yield Finding(NOTE, "store", str(error), remedy)
         else:
             first = f"no crawl has run here yet; the first one writes its store and its log to {folder}"
@@ -221,8 +221,12 @@ def _store(config: Config) -> Iterator[Finding]:
     uri = config.store
     shown_uri = without_secrets(uri, redact=False)
     try:
-        if uri == "memory:":
-            yield Finding(NOTE, "store", "it is in memory: nothing is remembered after a crawl", "set DEDUP_STORE")
+        if uri == "memory:" and config.store_is_default and config.spider is not None:
+            what = f"cannot write to {config.place.tried}: a crawl drops nothing"
+            yield Finding(PROBLEM, "store", what, "set DEDUP_STORE and DEDUP_LOG")
+        elif uri == "memory:":
+            what = "it is in memory: the store, and dropped items, are gone at the end of a crawl"
+            yield Finding(NOTE, "store", what, "set DEDUP_STORE to a path")
         elif not store_exists(uri):
             yield Finding(NOTE, "store", f"no store at {shown_uri} yet; the first crawl makes it")
         else:

@@ -14,6 +14,7 @@ from dedup_middleware.economy.stored import rules_of_shape
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.model import is_marked
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.log import Record, RecordFilter, Records, log_exists
 from dedup_middleware.stores import store_exists
@@ -76,20 +77,23 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
     original = None if page.original is None else index.page(page.original)
     text = index.text(page.number)
     held = page.hashes
-    if original is not None:
+    # The marks belong to the verdict: of an original that has another text by now there are none.
+    has_changed = original is not None and not original.is_original_of(page)
+    if original is not None and not has_changed:
         held = original.hashes
         nearly = compare(
             text, index.text(original.number), has=lambda clause: fingerprint.hash(clause) in original.hashes
         )
         held |= frozenset(map(fingerprint.hash, nearly.near))
-    is_gone = page.original is not None and original is None
+    is_gone = has_changed or (page.original is not None and original is None)
     return {
         "kind": "original" if page.original is None else "duplicate",
         "since": page.time,
         "run": page.run,
+        "text": page.text_mark,
         "clauses": len(page.hashes),
         "original_url": original.url if original else None,
-        "original_changed": original is not None and not original.is_original_of(page),
+        "original_changed": has_changed,
         "score": page.score if page.original is not None else None,
         "sentences": [
             {"text": s.text, "share": None if s.share is None or is_gone else round(s.share, 4)}
@@ -163,7 +167,12 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
     if explanation["note"]:
         lines.append(f"  ({explanation['note']})")
     if record is not None:
-        lines += ["", "Last record:", record_text(Record(**record), width)]
+        is_of_stored = stored is None or is_marked(record["text"], stored["text"])
+        lines += [
+            "",
+            f"Last record{'' if is_of_stored else ', of an earlier text'}:",
+            record_text(Record(**record), width),
+        ]
     if stored is not None:
         lines += ["", *_stored_lines(stored)]
     if explanation["rules"]:
@@ -178,10 +187,13 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
         if stored["original_url"] is None:
             yield f"Stored {since} as a duplicate of a page that is not stored any more:"
         else:
-            changed = ", which has changed since" * stored["original_changed"]
             yield f"Stored {since} as a duplicate ({stored['score']:.0%} of its text) of"
-            yield f"  {one_line(stored['original_url'])}{changed}"
-            yield "Its text ('=' repeated, '+' not repeated, ' ' too short to compare):"
+            if stored["original_changed"]:
+                yield f"  {one_line(stored['original_url'])}, which has changed since"
+                yield "Its text:"
+            else:
+                yield f"  {one_line(stored['original_url'])}"
+                yield "Its text ('=' repeated, '+' not repeated, ' ' too short to compare):"
         for sentence in sentences:
             share = sentence["share"]
             yield f"  {' ' if share is None else '=' if share >= _REPEATED else '+'} {one_line(sentence['text'])}"

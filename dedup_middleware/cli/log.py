@@ -11,7 +11,7 @@ from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.records.counts import counts_of
-from dedup_middleware.records.log import SHOWN, RecordFilter, Records, log_of, run_named
+from dedup_middleware.records.log import RecordFilter, Records, log_of, run_named
 from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import columns, plural, tell
 
@@ -26,7 +26,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_page_filter(parser)
     add_run_option(parser)
     parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="minimum score, 0 to 1 (default: 0)")
-    parser.add_argument("--all", action="store_true", help="include unchanged and unchecked pages")
+    parser.add_argument("--all", action="store_true", help="include pages that share no text, and unchecked ones")
 
 
 def run(call: Call) -> int:
@@ -37,7 +37,7 @@ def run(call: Call) -> int:
     wanted = RecordFilter.of(config, opts.host, opts.original, run=run, min_score=opts.min_score)
     has_found = False
     for record in Records(log, wanted):
-        if not opts.all and record.verdict not in SHOWN:
+        if not (opts.all or record.is_duplicate or record.is_related):
             continue
         has_found = True
         print(record.to_line() if opts.json else record_text(record, columns()))

@@ -375,7 +375,12 @@ def _as_duplicate(former: StoredPage, original: StoredPage) -> StoredPage:
     """
     share = len(former.hashes & original.hashes) / len(former.hashes) if former.hashes else 0.0
     return replace(
-        former, original=original.number, original_digest=former.content, item_content=None, score=round(share, 4)
+        former,
+        original=original.number,
+        original_digest=former.content,
+        item_content=None,
+        score=round(share, 4),
+        standing=None,
     )
 
 

@@ -44,7 +44,7 @@ import xxhash
 from dedup_middleware.bounded import unpacked
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints import FAST_HASH_BYTES, HASH_BYTES
-from dedup_middleware.model import STORED_TEXT_BYTES, ItemContent, Kept, PageFeatures, StoredPage
+from dedup_middleware.model import STORED_TEXT_BYTES, ItemContent, Kept, PageFeatures, Standing, StoredPage
 from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
@@ -283,6 +283,8 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """Of the content of its items: whether all hashes of the page are in it, the other hashes, values, has_text."""
     original: tuple[int, Annotated[float, msgspec.Meta(ge=0, le=1)], bytes] | None
     """Of a duplicate: its original's number, its score, and the original's content."""
+    standing: tuple[bytes, str, float | None, str, tuple[str, ...], tuple[str, ...]] | None = None
+    """Of an original: see `Standing`."""
 
 
 def encode_page(page: StoredPage) -> bytes:
@@ -309,6 +311,7 @@ def encode_page(page: StoredPage) -> bytes:
         else (_bytes(features.title), _bytes(features.heading), _joined(features.texts), _joined(features.facts)),
         items,
         None if page.original is None else (page.original, page.score, page.original_digest),
+        None if page.standing is None else _whole_texts(page.standing),
     )
     return encode(record)
 
@@ -356,7 +359,13 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
         original=original,
         original_digest=original_content,
         score=score,
+        standing=None if record.standing is None else Standing(*record.standing),
     )
+
+
+def _whole_texts(standing: Standing) -> Standing:
+    texts = (tuple(map(whole, each)) for each in (standing.difference, standing.evidence))
+    return Standing(*standing[:-2], *texts)
 
 
 def _joined(hashes: Iterable[bytes]) -> bytes:

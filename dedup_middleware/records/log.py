@@ -46,8 +46,6 @@ _MAX_VALUES = 1_000
 _START, _FIRST = 32_768, b'{"time": "'
 # Bytes that fit in the cache of a processor: larger blocks take half as long again.
 _BLOCK = 1 << 18
-#: Verdicts of pages that repeat text.
-SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
 #: The values of each field that has codes.
 CODES: dict[str, frozenset[str]] = {
     "verdict": frozenset(kind.value for kind in VerdictKind),
@@ -90,6 +88,10 @@ class Record:
     """The length of the decompressed body; 0 for an item."""
     canonical: str | None = None
     """The page's canonical URL, where that is another one."""
+    text: str = ""
+    """Of the text that the verdict was made on: see `text_mark`."""
+    original_text: str = ""
+    """The same of the original, as it was then."""
 
     @property
     def host(self) -> str:
@@ -100,6 +102,12 @@ class Record:
     def is_duplicate(self) -> bool:
         """Whether the page only repeats another one; keep all others."""
         return self.verdict == VerdictKind.DUPLICATE.value
+
+    @property
+    def is_related(self) -> bool:
+        """Whether the page was kept though it shares text; now, or when its text was read that is unchanged since."""
+        is_unchanged = self.verdict == VerdictKind.UNCHANGED.value and self.score is not None
+        return is_unchanged or self.verdict == VerdictKind.RELATED.value
 
     def to_line(self) -> str:
         """Return the record as one line of JSON, ASCII only, without its line end."""

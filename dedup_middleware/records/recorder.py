@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.items import field_of
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import Standing, VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason, message_of
 from dedup_middleware.records.counts import kind_of
 from dedup_middleware.records.log import (
@@ -56,7 +56,9 @@ class Recorder:
         *,
         hash_clause: Callable[[str], bytes],
         preferences: Preferences,
+        find: Callable[[bytes], StoredPage | None] = lambda _: None,
     ) -> None:
+        """*find* returns the stored page with an identity."""
         self._spider = spider
         self._run = run
         self._log = log
@@ -66,6 +68,7 @@ class Recorder:
         self._count = listener.count
         self._fail = fail
         self._hash_clause = hash_clause
+        self._find = find
         self._alarms = Alarms(listener, preferences)
         # Drops by the number of their original, where that is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
@@ -102,8 +105,8 @@ class Recorder:
             self._count(f"unchecked/{reason}", 1)
         if kind in {"lists", "without_items"}:
             self._count(kind, 1)
-        if verdict.reason in DIFFERENCES:
-            self._count(f"kept/{verdict.reason}", 1)
+        if reason in DIFFERENCES:
+            self._count(f"kept/{reason}", 1)
         self._alarms.finished(visit)
         if verdict.kind is not VerdictKind.NEW:
             self._record(visit)
@@ -173,10 +176,36 @@ class Recorder:
         repeated = repeated_sentences(visit.page, visit.verdict.match.shared, self._hash_clause, budget)
         return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in islice(repeated, EVIDENCE_SENTENCES)]
 
+    def standing(self, visit: Visit) -> Standing | None:
+        """Return what is stored of the verdict on a page that is kept: as long as it is unchanged, that stands."""
+        verdict, match = visit.verdict, visit.verdict.match
+        if verdict.kind is VerdictKind.UNCHANGED:
+            return visit.standing
+        if verdict.kind is VerdictKind.NEW or visit.released:
+            return None
+        return Standing(
+            original=match.original.identities[0] if match else b"",
+            original_text=match.original.text_mark if match else "",
+            score=round(match.score, 4) if match else None,
+            reason=str(verdict.reason),
+            difference=tuple(self._difference(visit)),
+            evidence=tuple(self.evidence(visit)),
+        )
+
     def record(self, visit: Visit) -> Record:
-        """Return the record of *visit*."""
-        match, reason = visit.verdict.match, _reason(visit)
-        features = None if visit.page is None else visit.page.features
+        """Return the record of *visit*; of an unchanged page with the verdict that stands."""
+        page, reason, standing = visit.page, _reason(visit), visit.standing
+        features = None if page is None else page.features
+        if standing is None:
+            match = visit.verdict.match
+            original = match.original if match else None
+            original_text = original.text_mark if original else ""
+            score = round(match.score, 4) if match else None
+            difference, evidence = self._difference(visit), self.evidence(visit)
+        else:
+            original = self._find(standing.original) if standing.original else None
+            original_text, score = standing.original_text, standing.score
+            difference, evidence = [*standing.difference], [*standing.evidence]
         return Record(
             time=_now(),
             spider=self._spider,
@@ -184,25 +213,27 @@ class Recorder:
             url=visit.url,
             verdict=visit.verdict.kind.value,
             outcome=visit.outcome.value,
-            original_url=match.original.url if match else None,
-            original_run=match.original.run if match else None,
-            score=round(match.score, 4) if match else None,
+            original_url=original.url if original else None,
+            original_run=original.run if original else None,
+            score=score,
             reason=reason,
             message=message_of(reason),
-            difference=self._difference(visit) if visit.verdict.difference else [],
-            evidence=self.evidence(visit),
+            difference=difference,
+            evidence=evidence,
             items_dropped=visit.items_dropped,
             items_kept=visit.items_kept,
             title=one_line(features.title, TITLE_CHARACTERS) if features else "",
             bytes=visit.size,
             canonical=features.canonical or None if features else None,
+            text=(visit.as_before or page).text_mark if page else "",
+            original_text=original_text,
         )
 
     @staticmethod
     def _difference(visit: Visit) -> list[str]:
         """Return what decided, as the page wrote it: clauses have no spaces and punctuation."""
         own: Sequence[str] = visit.verdict.difference[:MAX_DIFFERENCES]
-        if visit.verdict.reason in _CLAUSES and visit.page is not None:
+        if own and visit.verdict.reason in _CLAUSES and visit.page is not None:
             own = as_written(visit.page.paragraphs, own)
         return [one_line(each, DIFFERENCE_CHARACTERS) for each in own]
 
@@ -222,7 +253,9 @@ class Recorder:
 
 
 def _reason(visit: Visit) -> str:
-    return str(Reason.ITEMS_CHECKED if visit.items_are_checked else visit.verdict.reason)
+    if visit.items_are_checked:
+        return str(Reason.ITEMS_CHECKED)
+    return visit.verdict.reason if visit.standing is None else visit.standing.reason
 
 
 def _now() -> str:

@@ -12,7 +12,7 @@ from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import instance_of, published_method
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.model import now
+from dedup_middleware.model import is_marked, now
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.crawls import crawl_named, read_counts
 from dedup_middleware.records.log import (
@@ -187,8 +187,9 @@ class Stored:
     redact_query: bool
 
     def side_by_side(self, record: Record) -> dict[str, Any] | None:
-        """Return the sentences of the page of *record* and of its original, each with its mark; ``None`` if not stored.
+        """Return the sentences of the page of *record* and of its original, each with its mark.
 
+        ``None`` if they are not stored, or not as they were when the verdict was made.
         Some 3 ms for a news page that was edited, 80 for the longest text that a store keeps.
         """
         page = self.index.find([url_identity(record.url)])
@@ -202,13 +203,15 @@ class Stored:
         )
         if original is None or without_secrets(original.url, redact=self.redact_query) != record.original_url:
             return None
+        # A verdict is shown beside the texts that it was made on, or beside none.
+        if not is_marked(record.text, page.text_mark) or not is_marked(record.original_text, original.text_mark):
+            return None
         text, held_text = self.index.text(page.number), self.index.text(original.number)
         if not text or not held_text:
             return None
         return {
             "page": self._marked(text, held_text, original.hashes),
             "original": self._marked(held_text, text, page.hashes),
-            "original_changed": not original.is_original_of(page),
         }
 
     def _marked(self, text: list[str], other: list[str], held: frozenset[bytes]) -> list[tuple[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
 from dedup_middleware.report.tallies import score_of
 
@@ -29,7 +28,7 @@ class NearMisses:
         """Take *record* into account."""
         self._records.pop(record.url, None)
         self.urls.discard(record.url)
-        if record.verdict == VerdictKind.RELATED.value and record.outcome != Outcome.RELEASED.value:
+        if record.is_related and record.outcome != Outcome.RELEASED.value:
             self.urls.add(record.url)
             self._records[record.url] = record
             if len(self._records) > 2 * self._most:

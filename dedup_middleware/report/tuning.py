@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.terminal import Table, plural, rendered
 from dedup_middleware.text.clauses import one_line
@@ -85,7 +84,7 @@ def recorded(records: Iterable[Record]) -> Recorded:
             released[record.url] = number
         elif (case := _case(number, record)) is not None:
             cases.append(case)
-        elif record.verdict == VerdictKind.RELATED.value:
+        elif record.is_related:
             kept[record.reason] += 1
     # The second visit of a page whose items were released has a record of its own.
     cases = [case for case in cases if case.number > released.get(case.url, -1)]

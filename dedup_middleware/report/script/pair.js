@@ -145,7 +145,6 @@ function pairBody(n, details) {
       copyButton(word("pair_link"), () => location.href),
     ),
   ];
-  if (details.texts?.original_changed) parts.push(make("p", { class: "note" }, word("pair_changed")));
   if (details.difference.length) parts.push(quoted("pair_difference", details.difference));
   const heads = ["page", "original"].map((side) =>
     make("div", {}, make("h3", {}, word(side === "original" && n >= pairs.shown ? "pair_other" : `pair_${side}`)), make("p", {}, link(valueOf(side === "page" ? "url" : side, n)))),
