@@ -315,8 +315,10 @@ class Deduplication:
         try:
             written = self.index.atomically(partial(self._write_drop, visit, original, item, data))
             if written is not None and visit.action is Action.DROP:
-                visit.stored_number, size = written
+                visit.stored_number, size, replaced = written
                 visit.written_for = original or 0
+                for alike in (visit.dropped_before or {}).values():
+                    alike.pop(replaced, None)
                 if self._dropped_size is not None:
                     self.index.dropped.make_room(size, size=self._dropped_size, age=self._dropped_age)
             if written is not None:
@@ -330,8 +332,8 @@ class Deduplication:
             self._claim(visit)
         return False
 
-    def _write_drop(self, visit: Visit, original: int | None, item: Any, data: bytes) -> tuple[int, int] | None:
-        """Write the drop, if the action is one; return the number of the page and the bytes of the item.
+    def _write_drop(self, visit: Visit, original: int | None, item: Any, data: bytes) -> tuple[int, int, bytes] | None:
+        """Write the drop, if the action is one; return the page's number, the item's bytes, and the key it replaces.
 
         ``None`` if the item is to be kept. The transaction of a shared store fails if another process writes between
         what is read and what is written here.
@@ -347,7 +349,7 @@ class Deduplication:
         if relies_on is None:
             return None
         if visit.action is not Action.DROP:
-            return 0, 0
+            return 0, 0, b""
         header = {
             "spider": self.spider,
             "run": self.run,
@@ -357,27 +359,28 @@ class Deduplication:
             "score": round(match.score, 4),
             "type": item_codec.name_of(type(item)),
         }
-        fetched, size = FetchedItem(data, visit.url, self.spider), 0
+        fetched, size, replaced = FetchedItem(data, visit.url, self.spider), 0, b""
 
         def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
-            nonlocal size
+            nonlocal size, replaced
             if self._dropped_size is None:
                 return (), ()
             dropped, same = self.index.dropped, fetched.key
             if visit.dropped_before is None:
                 visit.dropped_before = dropped.by_sameness(number) if was_stored else {}
             sizes = visit.dropped_before.get(same, {})
-            # What this visit has replaced already is not there any more: of two items, each replaces another.
             before = fetched.nearest(dropped.replaceable(sizes))
+            replaced = b"" if before is None else before.key
             header["for_feed"] = bool(feeds) or (before is not None and before.for_feed)
             pairs = dropped.pairs(number, match.original.number, relies_on, header, data, same)
-            size = len(pairs[0][1]) - (0 if before is None else sizes[before.key])
+            size = len(pairs[0][1]) - sizes.get(replaced, 0)
             return pairs, [] if before is None else dropped.deletes([before])
 
         if visit.written_for == original:
             self.index.store.write(*items(visit.stored_number, was_stored=True))
-            return visit.stored_number, size
-        return self.index.remember_duplicate(page, match, items, template=visit.suspected_template), size
+            return visit.stored_number, size, replaced
+        number = self.index.remember_duplicate(page, match, items, template=visit.suspected_template)
+        return number, size, replaced
 
     def count_drop(self, visit: Visit) -> None:
         """Count an item that is dropped now."""

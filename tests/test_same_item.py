@@ -63,6 +63,7 @@ def same(item: Any, *before: Any) -> int | None:
         ("views", "1204", "1187"),
         ("meta", {"deep": [{"fetched_at": "2026-11-02"}]}, {"deep": [{"fetched_at": "2026-10-02"}]}),
     ],
+    ids=lambda value: value if isinstance(value, str) and value.isidentifier() else "",
 )
 def test_what_comes_from_the_fetch_does_not_make_another_item(field, now, then) -> None:
     assert same({"title": "Story", field: now}, {"title": "Story", field: then}) == 0
@@ -86,6 +87,7 @@ def test_what_comes_from_the_fetch_does_not_make_another_item(field, now, then) 
         ("tags", {"a": "b"}, {"b": "a"}),
         ("scraped_from", "the archive", "the site"),
     ],
+    ids=lambda value: value if isinstance(value, str) and value.isidentifier() else "",
 )
 def test_what_differs_otherwise_is_another_item(field, now, then) -> None:
     assert same({"title": "Story", field: now}, {"title": "Story", field: then}) is None

@@ -6,10 +6,12 @@ import json
 import time
 from datetime import datetime
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import item_codec
 from dedup_middleware.checks.items import is_incidental
+from dedup_middleware.index.dropped_items import MOST_ALIKE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,14 +37,14 @@ class FetchedItem(NamedTuple):
         return sha256(json.dumps([self.spider, values]).encode()).digest()[:16]
 
     def nearest(self, dropped: Iterable[DroppedItem]) -> DroppedItem | None:
-        """Return that of the *dropped* items of the page that is the same item; of several, the most alike.
+        """Return that of the first *dropped* items of the page that is the same item; of several, the most alike.
 
         Where values differ, each must be of its fetch: a serial number, a random key, or the clock's reading then.
         """
         now = time.time()
         mine = list(item_codec.values(self.data))
         best, most = None, -1
-        for item in dropped:
+        for item in islice(dropped, MOST_ALIKE):
             then = datetime.fromisoformat(item.time).timestamp()
             theirs = list(item_codec.values(item.data))
             if item.spider != self.spider or len(theirs) != len(mine):

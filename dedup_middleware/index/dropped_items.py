@@ -14,6 +14,7 @@ import os
 import time
 import zlib
 from datetime import datetime, timedelta, timezone
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import bounded, item_codec
@@ -22,7 +23,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from dedup_middleware.index.in_doubt import InDoubt
     from dedup_middleware.stores import OpenStore
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # The two numbers before the packed item.
 _HEAD = 2 * schema.NUMBER_BYTES
+#: Dropped items of a page that may be the same as an item, and are looked at: a page may have hundreds.
+MOST_ALIKE = 16
 # Bytes of an item, unpacked, with some URLs.
 _MAX_BYTES = item_codec.MAX_BYTES + 2**20
 
@@ -138,9 +141,10 @@ class DroppedItems:
             found.setdefault(drop.same, {})[key] = drop.size
         return found
 
-    def replaceable(self, keys: Collection[bytes]) -> list[DroppedItem]:
-        """Return the items with these *keys*, oldest first, but for those that are to be released. Two gets."""
-        items = self.get(keys) if keys else []
+    def replaceable(self, keys: Iterable[bytes]) -> list[DroppedItem]:
+        """Return the first of the items with these *keys*, but for those that are to be released. Two gets, or none."""
+        first = [*islice(keys, MOST_ALIKE)]
+        items = self.get(first) if first else []
         releases = self._store.get_many([_release_key(item.key) for item in items]) if items else []
         return [item for item, release in zip(items, releases, strict=True) if release is None]
 
