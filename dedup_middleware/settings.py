@@ -201,7 +201,7 @@ _SETTINGS = (
     Setting("DEDUP_ACTION", "drop", Action, _choice(action.value for action in Action)),
     THRESHOLD,
     Setting("DEDUP_PRIORITY_ADJUST", -1000, as_whole, "a whole number"),
-    Setting("DEDUP_RULES", "watch", Mode, _choice(mode.value for mode in Mode)),
+    Setting("DEDUP_RULES", "off", Mode, _choice(mode.value for mode in Mode)),
     Setting("DEDUP_SCOPE", "auto", Scope, _choice(scope.value for scope in Scope)),
     Setting("DEDUP_EXPIRE_AFTER", None, as_days, _DAYS),
     Setting("DEDUP_ITEM_FIELDS", [], as_names, "a list of names, such as `['title', 'text']`"),
@@ -332,7 +332,7 @@ def _is_usable(folder: Path) -> bool:
 
 # Characters of a setting's value in a report.
 _MAX_TEXT = 300
-#: Suffixes of a store's own files.
+#: The suffixes of the files of a store, and of those beside it that belong to it.
 _BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers", ".watermark")
 
 

@@ -2,11 +2,13 @@
 
 ``FAULTS = {"at": ["module:Class.method", …], "nth": 1, "moment": "before" | "after", "kind": "exit" | "fail"}``.
 ``exit`` ends the process as a crash would, with no clean-up; ``fail`` raises what a store raises when its medium fails,
-``bug`` an unexpected exception. With ``every`` instead of ``nth``, it happens each time.
+``full`` what a full disk raises, ``bug`` an unexpected exception. With ``every`` instead of ``nth``, it happens each
+time.
 """
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib
 import itertools
@@ -52,6 +54,8 @@ class FaultInjection:
                     os._exit(EXIT_STATUS)
                 if wanted["kind"] == "bug":
                     raise ZeroDivisionError
+                if wanted["kind"] == "full":
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 raise refusals.failed("leveldb:store", "use", "a fault")
 
         for place in wanted["at"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 from collections import Counter
 from contextlib import closing
@@ -10,6 +11,7 @@ from functools import partial
 
 import pytest
 from crawling import run_job, run_scrapy, store_uri, write_job
+from fault_injection import faults
 from hypothesis import given
 from hypothesis import strategies as st
 from local_site import Answer
@@ -23,6 +25,7 @@ from dedup_middleware.economy.values import TRAP
 from dedup_middleware.economy.waiting import EARLIER, WaitingRoom
 from dedup_middleware.records.crawls import read_counts
 from dedup_middleware.report.crawls import Crawls
+from dedup_middleware.settings import Config
 from dedup_middleware.stores import open_store
 from dedup_middleware.urls import without_secrets
 
@@ -210,13 +213,50 @@ def test_what_waits_survives_a_crash_and_is_taken_once(tmp_path):
         room.put(hold, b"%d" % n)
     assert sorted(room.take(hold, 3)) == [b"0", b"3", b"7"]
     with (tmp_path / "waiting").open("ab") as file:
-        file.write(b"w\0\0\1\0cut off")
+        file.write(b"w12345678cut off")
     room.close()
     with closing(WaitingRoom(tmp_path / "waiting")) as again:
         assert again.counts() == {EARLIER: 7}
         assert [*again.take(EARLIER, 7)] == [b"1", b"2", b"4", b"5", b"6", b"8", b"9"]
+        assert again.damaged == 0
     with closing(WaitingRoom(tmp_path / "waiting")) as again:
         assert again.counts() == {}
+
+
+def test_a_damaged_byte_costs_its_own_request_alone(tmp_path):
+    path, hold = tmp_path / "waiting", Hold("low_value", "a")
+    packed = [pickle.dumps({"url": f"{HOST}/{n}", "headers": {b"Cookie": [b"s"]}}) for n in range(5)]
+    with closing(WaitingRoom(path)) as room:
+        for each in packed:
+            room.put(hold, each)
+    whole = path.read_bytes()
+    begins = whole.index(b"\n") + 1
+    for place in range(begins, len(whole) - 1):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        with closing(WaitingRoom(path)) as again:
+            left = [*again.take(EARLIER, 5)]
+            # A damaged end of a line takes the next request too.
+            lost = 2 if whole[place] == 10 else 1
+            assert left == [each for each in packed if each in left], place
+            assert len(left) >= 5 - lost, place
+            assert again.damaged, place
+
+
+def test_what_waits_outlives_a_disk_that_is_full_for_a_while(tmp_path):
+    resource = pytest.importorskip("resource")
+    hold, before = Hold("low_value", "a"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    with closing(WaitingRoom(tmp_path / "waiting")) as room:
+        room.put(hold, b"first")
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "waiting").stat().st_size + 5, before[1]))
+        try:
+            with pytest.raises(OSError, match=r"No space|too large"):
+                room.put(hold, b"refused")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        room.put(hold, b"second")
+    with closing(WaitingRoom(tmp_path / "waiting")) as again:
+        assert [*again.take(EARLIER, 2)] == [b"first", b"second"]
+        assert again.damaged == 0
 
 
 # --- crawls
@@ -357,18 +397,55 @@ def test_no_secret_of_a_url_is_saved():
 def test_where_nothing_can_wait_the_crawl_fetches_everything(shop, tmp_path):
     crawled(tmp_path / "off", shop, "off")
     count = len(shop.paths())
-    job = tmp_path / "on" / "job"
-    (job / "dedup" / "waiting").mkdir(parents=True)
+    folder = tmp_path / "on" / "job" / "dedup"
+    folder.mkdir(parents=True)
+    (folder / "waiting").write_bytes(b"notes of mine, 1998")
     command = write_job(
         tmp_path / "on",
         "sample_spiders.Followers",
         url=shop.url("/"),
-        settings={"DEDUP_RULES": "on", "JOBDIR": str(job)},
+        settings={"DEDUP_RULES": "on", "JOBDIR": str(folder.parent)},
     )
     outcome = run_job(tmp_path / "on", command)
     assert len(products(outcome)) == 30
     assert len(shop.paths()) == 2 * count
-    assert "no request can wait" in " ".join(outcome.problems)
+    (problem,) = outcome.problems
+    assert f"no request can wait in {folder / 'waiting'} (it contains something else; move that away)" in problem
+    assert (folder / "waiting").read_bytes() == b"notes of mine, 1998"
+
+
+def test_requests_that_a_full_disk_refuses_are_fetched_at_once(shop, tmp_path):
+    crawled(tmp_path / "off", shop, "off")
+    plain, count = Counter(shop.paths()), len(shop.paths())
+    full = faults("economy.waiting:WaitingRoom.put", kind="full", every=True)
+    command = write_job(
+        tmp_path / "on", "sample_spiders.Followers", url=shop.url("/"), settings={"DEDUP_RULES": "on"} | full
+    )
+    outcome = run_job(tmp_path / "on", command)
+    assert Counter(shop.paths()[count:]) == plain
+    (problem,) = outcome.problems
+    assert "requests cannot wait ([Errno 28] No space left on device), and are fetched at once" in problem
+
+
+def test_a_trap_is_no_trap_for_a_crawl_that_only_watches(site, tmp_path):
+    for n in range(TRAP + 30):
+        site.add(f"/day/{n}", article("Days", [" ".join(story(n))], (f"/day/{n + 1}",)))
+    site.add("/", article("Calendar", ["All days."], ("/day/0",)))
+    outcome = run_job(
+        tmp_path,
+        write_job(tmp_path, "sample_spiders.Followers", url=site.url("/"), settings={"DEDUP_RULES": "watch"}),
+    )
+    assert len(site.paths()) > TRAP + 30
+    (line,) = [line for line in outcome.log.splitlines() if "brought nothing new" in line]
+    assert line.endswith("/day/* brought nothing new; this crawl fetches them all the same")
+    assert "no more are fetched" not in outcome.log
+
+
+def test_by_default_nothing_is_learned_about_requests(shop, tmp_path):
+    command = write_job(tmp_path, "sample_spiders.Followers", url=shop.url("/"), settings={})
+    outcome = run_job(tmp_path, command)
+    assert not [name for name in outcome.stats if name.startswith("dedup/rules/")]
+    assert Config.from_settings({}, None).rules is Mode.OFF
 
 
 def test_what_must_not_wait_does_not(shop, tmp_path):

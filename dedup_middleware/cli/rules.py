@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MAX_LINE = 2**16
 # What duplicate-url-discarder reads; lower numbers are applied first there.
 _ORDER, _PROCESSOR = 100, "queryRemoval"
+# An empty line, which is nothing in JSON, marks a file of ours: the format has no place for a name.
+_EXPORT = b"[\n\n"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -94,8 +96,8 @@ def _export(found: list[Learned], path: Path) -> None:
         if not others and "*" not in shape.removesuffix("*") and not any(n[:1] in ";0123456789" for n in left_out):
             pattern = {"include": [shape.removesuffix("*")]}
             rules.append({"order": _ORDER, "urlPattern": pattern, "processor": _PROCESSOR, "args": left_out})
-    with whole_file(path, lambda start: start.lstrip().startswith(b"[")) as file:
-        file.write(json.dumps(rules, indent=2, sort_keys=True).encode() + b"\n")
+    with whole_file(path, lambda start: start.startswith(_EXPORT)) as file:
+        file.write(_EXPORT + json.dumps(rules, indent=2, sort_keys=True).encode().removeprefix(b"[") + b"\n")
     rest = len(final) - len(rules)
     tell(f"Wrote {plural(len(rules), 'rule')} to {path}; {rest} cannot be expressed in its format.")
 

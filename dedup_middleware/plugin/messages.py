@@ -77,7 +77,9 @@ def back(opened: Resources, seconds: float) -> str:
 
 def one_original(config: Config, host: str, original: str, repeats: int, pages: int) -> str:
     """Return the warning that *repeats* of the *pages* of *host* repeat the one page *original*."""
-    line = f"{repeats} of {pages} pages of {host} repeat {original}. If they should not, stop the crawl"
+    line = f"{repeats} of {pages} pages of {host} repeat {original}"
+    if config.action is Action.DROP:
+        line += ". If they should not, stop the crawl"
     if config.log is not None:
         line += f": `{crawl_command(config, 'log', '--host', host, '--original', original)}` shows them"
     if config.action is Action.DROP and config.store != "memory:":
@@ -90,7 +92,7 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
     """Return the warning that *repeats* of the *pages* of *host* repeat pages of the host *other*."""
     line = (
         f"{repeats} of {pages} pages of {host} repeat pages of {other}, which came first. "
-        f"Set DEDUP_PREFERRED = [{host!r}] to keep those of {host}, or [{other!r}] if the drops are right"
+        f"Set DEDUP_PREFERRED = [{host!r}] to keep those of {host}, or [{other!r}] if {other} has the originals"
     )
     if config.log is not None:
         line += f"; `{crawl_command(config, 'log', '--host', host)}` shows them"
@@ -105,8 +107,10 @@ def template_found(pages: int) -> str:
     )
 
 
-def of_rule(event: Event, config: Config) -> str:
-    """Return the line about a rule that was found or withdrawn, or the warning about a trap."""
+def of_rule(event: Event, config: Config, *, is_obeyed: bool) -> str:
+    """Return the line about a rule that was found or withdrawn, or about a trap; both are obeyed, or only noted."""
+    if event.rule is None and not is_obeyed:
+        return f"the last {TRAP} pages at {event.name} brought nothing new; this crawl fetches them all the same"
     if event.rule is None:
         off = scrapy_dedup("rules", "--off", rule_id(f"trap {event.name}"), spider=config.spider)
         return (

@@ -22,6 +22,7 @@ from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin import messages
 from dedup_middleware.records.crawls import RuleChange
 from dedup_middleware.settings import FOLDER
+from dedup_middleware.terminal import plural
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
@@ -58,10 +59,12 @@ class RequestEconomy:
         # ``None``: no request waits.
         self._room: WaitingRoom | None = None
         if mode in (Mode.ON, Mode.LAST):
+            path = None if config.jobdir is None else config.jobdir / FOLDER / "waiting"
             try:
-                self._room = WaitingRoom(None if config.jobdir is None else config.jobdir / FOLDER / "waiting")
+                self._room = WaitingRoom(path)
             except OSError as error:
-                extension.warn(f"no request can wait ({error}); all are fetched as they come")
+                where, why = path or "a temporary file", error.strerror or error
+                extension.warn(f"no request can wait in {where} ({why}); all are fetched as they come")
         assert extension.opened is not None
         assert extension.deduplication is not None
         try:
@@ -185,8 +188,9 @@ class RequestEconomy:
 
     def _report(self, event: Event) -> None:
         config = self._extension.config
-        line, url = messages.of_rule(event, config), without_secrets(event.url, redact=config.redact_query)
-        if event.rule is None:
+        line = messages.of_rule(event, config, is_obeyed=self._room is not None)
+        url = without_secrets(event.url, redact=config.redact_query)
+        if event.rule is None and self._room is not None:
             self._extension.warn(line)
         else:
             self._extension.inform(line)
@@ -212,6 +216,11 @@ class RequestEconomy:
             except TROUBLE as error:
                 extension.warn(f"the rules of this crawl are not saved: {error}")
         if self._room is not None:
+            if self._room.damaged:
+                extension.warn(
+                    f"{plural(self._room.damaged, 'request')} that waited in JOBDIR/dedup/waiting cannot be read, and "
+                    "what they lead to may be missing: crawl without this JOBDIR to fetch it"
+                )
             if is_finished and len(self._room):
                 self._count("rules/left_out", len(self._room))
                 self._list(self._room)

@@ -5,6 +5,7 @@ matplotlib is imported with the first picture, and needs no display.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
 _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
 _PRECISION, _RECALL, _OTHERS, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
+# Bytes at the end of a PDF in which its maker is.
+_END = 2**16
 # Inches.
 _WIDTH, _LINE = 10.0, 0.3
 _MAKER = "scrapy dedup compare"
+_UNWRITABLE = "{} cannot be written ({}). Name another file."
 # By the suffix of the file. Without dates, the same results give the same file.
 _METADATA: dict[str, dict[str, Any]] = {
     ".png": {"Software": _MAKER},
@@ -36,6 +40,8 @@ def check(path: Path) -> None:
     if path.suffix.lower() not in _METADATA:
         raise ConfigError(f"{path} is not a picture; give it a name that ends in {' or '.join(_METADATA)}")
     required("matplotlib.figure", "--plot", extra="compare")
+    if path.is_file() and not permissions.is_made_by_us(path.resolve(), partial(_is_picture, path)):
+        raise ConfigError(_UNWRITABLE.format(path, permissions.NotOursError(path).strerror))
 
 
 def save(figure: Any, path: Path) -> None:
@@ -43,15 +49,19 @@ def save(figure: Any, path: Path) -> None:
     suffix = path.suffix.lower()
     with required("matplotlib", "--plot", extra="compare").rc_context({"svg.hashsalt": "dedup"}):
         try:
-            with permissions.replaced(path, _is_picture) as file:
+            with permissions.replaced(path, partial(_is_picture, path)) as file:
                 figure.savefig(file, dpi=160, metadata=_METADATA[suffix], format=suffix[1:])
         except OSError as error:
-            raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file") from error
+            raise ConfigError(_UNWRITABLE.format(path, error.strerror)) from error
 
 
-def _is_picture(start: bytes) -> bool:
-    # A PDF has the name of its maker at its end, and these bytes of matplotlib at its beginning.
-    return _MAKER.encode("ascii") in start or start.startswith(b"%PDF-1.4\n%\xac\xdc \xab\xba")
+def _is_picture(path: Path, start: bytes) -> bool:
+    """Return whether *path*, which begins with *start*, is a picture of ours: a PDF has its maker near its end."""
+    if start.startswith(b"%PDF"):
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _END))
+            start = file.read()
+    return _MAKER.encode("ascii") in start
 
 
 def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
