@@ -198,7 +198,7 @@ class Page:
     suppressed: frozenset[bytes] = frozenset()
     """Clauses whose posting lists lead to another page only: text of look-alikes does not become boilerplate."""
     replaces: StoredPage | None = None
-    """The original that it replaces, as it was when this page was checked: see `checks.preferences`."""
+    """The original that it replaces, as it was when this page was checked: see `checks.detector.Preferences`."""
     body_digest: bytes = b""
     """16 bytes of its body and how that was read; empty if unknown."""
     known: StoredPage | None = None

@@ -27,7 +27,7 @@ from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, is_published
 from dedup_middleware.model import Action, Scope
-from dedup_middleware.stores import parse_uri, resolved_uri, uri_at
+from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import HostPattern, as_in_urls, without_secrets
 
@@ -125,15 +125,25 @@ def _pattern(text: str) -> HostPattern | re.Pattern[str]:
     raise InvalidPartError(f"{shown(text)} is not a valid host")
 
 
+# A path that begins as a URI of a store would, but for the colon.
+_WITHOUT_COLON = re.compile(r"([a-z][a-z0-9+.-]*)(//+|\Z)")
+
+
 def as_store(value: Any) -> str | None:
     """Return *value*, a URI or a path, as the URI of a store with an absolute path; ``None`` for the default store."""
     if value is None or value == "":
         return None
+    if isinstance(value, str) and (named := _WITHOUT_COLON.match(value)) and is_scheme(named[1]):
+        slashes, rest = "//" if is_server(named[1]) else "/", "…" if "@" in value else value[named.end() :]
+        meant = f"{named[1]}:{slashes * bool(named[2])}{rest}"
+        raise InvalidPartError(f"its colon is missing, write {meant!r} (and './{named[1]}' for a folder)")
     return resolved_uri(value) if isinstance(value, str) and ":" in value else uri_at(_path(value))
 
 
 def as_log(value: Any) -> Path | str | None:
     """Return *value* as a path; "" for no log, ``None`` for the default one."""
+    if isinstance(value, str) and "://" in value:
+        raise InvalidPartError("it is a URL")
     return value if value is None or value == "" else Path(_path(value))
 
 
@@ -182,7 +192,16 @@ class Setting:
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             part = f": {error}" if isinstance(error, InvalidPartError) else ""
             allowed = self.values.replace("`", "")
-            raise ConfigError(f"{name or self.name} = {shown(value)} is not valid{part}; use {allowed}") from error
+            raise ConfigError(f"{name or self.name} = {_redacted(value)} is not valid{part}; use {allowed}") from error
+
+
+# User and password, which a mistyped URL may have without the colon or the slashes before them.
+_CREDENTIALS = re.compile(r"[^/\s]*@")
+
+
+def _redacted(value: object) -> str:
+    """Return *value* for an error; text without what may be a password."""
+    return shown(_CREDENTIALS.sub("…@", value) if isinstance(value, str) else value)
 
 
 def _choice(names: Iterable[str]) -> str:
@@ -333,7 +352,7 @@ def _is_usable(folder: Path) -> bool:
 # Characters of a setting's value in a report.
 _MAX_TEXT = 300
 #: The suffixes of the files of a store, and of those beside it that belong to it.
-_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers", ".watermark")
+_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers")
 
 
 @dataclass(frozen=True, slots=True)

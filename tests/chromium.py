@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.support.ui import WebDriverWait
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
+#: Seconds after which something has failed: a machine at work on something else needs ten times what an idle one does.
+PATIENCE = 180.0
 _READY = "return document.documentElement.dataset.ready === 'true'"
 # It runs in containers, as root, on machines without a display and without sound.
 _OPTIONS = (
@@ -30,7 +34,7 @@ class Browser:
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
 
-    def open(self, path: Path, *, seconds: float = 30) -> None:
+    def open(self, path: Path, *, seconds: float = PATIENCE) -> None:
         """Open the report at *path* and wait until it is all there."""
         self.driver.get(path.absolute().as_uri())
         self.wait(_READY, seconds=seconds)
@@ -39,9 +43,13 @@ class Browser:
         """Return what the JavaScript *script* returns."""
         return self.driver.execute_script(script, *arguments)
 
-    def wait(self, script: str, *arguments: object, seconds: float = 10) -> None:
+    def wait(self, script: str, *arguments: object, seconds: float = PATIENCE) -> None:
         """Return once *script* returns something true."""
-        WebDriverWait(self.driver, seconds, 0.02).until(lambda _: self.run(script, *arguments))
+        self.wait_for(lambda: self.run(script, *arguments), seconds=seconds)
+
+    def wait_for(self, is_true: Callable[[], object], *, seconds: float = PATIENCE) -> None:
+        """Return once *is_true* returns something true."""
+        WebDriverWait(self.driver, seconds, 0.02).until(lambda _: is_true())
 
     def emulate(self, *, width: int = 1280, height: int = 900, scale: float = 1, scheme: str = "light") -> None:
         """Have a screen of this size, in CSS pixels, of a user who likes this colour *scheme*."""
@@ -68,8 +76,19 @@ def chromium(*, language: str = "en") -> Iterator[Browser]:
     for option in (*_OPTIONS, f"--lang={language}", f"--accept-lang={language}"):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = _started(options)
+    driver.set_page_load_timeout(PATIENCE)
+    driver.set_script_timeout(PATIENCE)
     try:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+def _started(options: webdriver.ChromeOptions) -> webdriver.Chrome:
+    """Start a browser. A second time if that fails: drivers allow a fixed time, which is short on a busy machine."""
+    try:
+        return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    except WebDriverException as error:
+        logging.getLogger(__name__).warning("Chromium is started a second time: %s", error)
+        return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))

@@ -123,6 +123,10 @@ class Steps(scrapy.Spider):
     def item(self, response, kind="dict", **fields):
         return ITEM_TYPES[kind](url=response.url, title=response.css("title::text").get(), **fields)
 
+    def parse_rss(self, response):
+        for item in response.xpath("//item"):
+            yield {"title": item.xpath("title/text()").get(), "text": item.xpath("description/text()").get()}
+
     def parse_links(self, response):
         yield from response.follow_all(css="a.next")
 

@@ -13,7 +13,6 @@ from chromium import BROWSER, DRIVER, chromium
 from report_demo import CLUB, COPIER, HOSTILE, JOINED, SCRIPT, demo
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 from test_commands import run_here
 
 from dedup_middleware.records.crawls import counts_beside
@@ -395,7 +394,7 @@ class TestNearMisses:
         assert "3 as duplicate, 0 as different" in texts(browser, "#near .labelled p")[0], "the browser keeps them"
         click(browser, "#near .labelled button")
         saved = tmp_path / "dedup-labels.jsonl"
-        WebDriverWait(browser.driver, 10, 0.05).until(lambda _: saved.is_file() and saved.stat().st_size)
+        browser.wait_for(lambda: saved.is_file() and saved.stat().st_size)
         labels = {(answer.url, answer.same, answer.reason) for answer in Answers(saved).about()}
         near = [record for record in Records(made.folder / "records.jsonl") if record.verdict == "related"]
         assert labels == {(record.url, True, record.reason) for record in near}

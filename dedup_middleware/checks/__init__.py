@@ -1,1 +1,4 @@
-"""Decides whether a page repeats a stored page. Reads the index, writes nothing."""
+"""Decides whether a page, or an item, repeats a stored one.
+
+It only reads the store. What it learns about sites and templates is in memory.
+"""

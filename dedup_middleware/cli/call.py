@@ -131,6 +131,8 @@ def _has_store(config: Config) -> bool:
 @contextmanager
 def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
     """Yield a file that takes the place of *path*, as :func:`permissions.replaced` does; :class:`ConfigError`."""
+    if str(path) == "-":
+        raise ConfigError("- is not a file here. Name a file, or /dev/stdout for standard output.")
     try:
         with permissions.replaced(path, is_ours) as file:
             yield file

@@ -20,8 +20,10 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from dedup_middleware import item_codec, permissions
 from dedup_middleware.cli.call import add_item_filter
 from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
+from dedup_middleware.cli.explain import explain
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.plugin.feeds import onto_disk
+from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.dropped import dropped
 from dedup_middleware.records.log import RecordFilter
 from dedup_middleware.terminal import columns, plural, shortened, tell
@@ -36,9 +38,11 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.settings import Config
 
 _FIELDS = ("time", "spider", "run", "url", "original_url", "score", "type")
 _STDOUT = "stdout:"
+_REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +74,8 @@ def run(call: Call) -> int:
                 print(_json(item) if opts.json else item_text(item, columns()))
             if count:
                 return 0
-            tell("No such dropped item. Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE.")
+            is_alone = wanted == RecordFilter.of(call.config, None, None, opts.url)
+            tell(_why_none(call.config, opts.url) if opts.url and is_alone else f"No such dropped item. {_REMOVED}")
             return NOTHING_FOUND if wanted != RecordFilter() else 0
         item_codec.PROJECT.give(call.spider_classes())
         export = _Export(call.settings, target, overwrite=opts.overwrite_output is not None)
@@ -79,6 +84,18 @@ def run(call: Call) -> int:
     # Where the items go to standard output, nothing else does.
     tell(line) if export.is_stdout else print(line)
     return 0
+
+
+def _why_none(config: Config, url: str) -> str:
+    """Return why no item of the page at *url* is stored as dropped; :class:`NothingFoundError` for an unknown page."""
+    found = explain(config, url)
+    outcome = None if found["record"] is None else found["record"]["outcome"]
+    is_copy = found["stored"] is not None and found["stored"]["kind"] == "duplicate"
+    if outcome == Outcome.RELEASED.value:
+        return f"The items of {found['url']} were released: none is stored any more."
+    if outcome == Outcome.DROPPED.value or (outcome is None and is_copy):
+        return f"No item of {found['url']} is stored any more. {_REMOVED}"
+    return f"{found['url']} was kept, and none of its items was dropped. `scrapy dedup explain URL` has more."
 
 
 def _json(item: DroppedItem) -> str:
@@ -106,7 +123,7 @@ class _Export:
                 self._settings, [] if overwrite else [target], overwrite_output=[target] if overwrite else None
             ).items()
         except UsageError as error:
-            raise ConfigError(str(error)) from error
+            raise ConfigError(f"-o {target}: name the format, as in -o {target}:jsonlines. {error}") from error
         self._options = feed_complete_default_values_from_settings(options, self._settings)
         self.is_stdout = self._uri == _STDOUT
         if "://" in self._uri and not self._uri.startswith("file://"):

@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections import defaultdict
 from contextlib import suppress
 from io import FileIO
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from dedup_middleware import permissions
@@ -53,7 +53,7 @@ class WaitingRoom:
         self._places: defaultdict[Hold, array[int]] = defaultdict(lambda: array("Q"))
         # Unbuffered: what a full disk refuses must not be written again later.
         if path is None:
-            self._file = cast("FileIO", tempfile.TemporaryFile(buffering=0))
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by `close`
             return
         permissions.make_folder(path.parent)
         if not path.exists():

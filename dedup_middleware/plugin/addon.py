@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from dedup_middleware.plugin.downloader_middleware import DedupDownloaderMiddleware
-from dedup_middleware.plugin.extension import DedupExtension
+from dedup_middleware.plugin.extension import ADDONS, DedupExtension
 from dedup_middleware.plugin.spider_middleware import (
     DedupCallbackMiddleware,
     DedupItemPipeline,
@@ -16,7 +17,9 @@ from dedup_middleware.plugin.spider_middleware import (
 )
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+    from typing_extensions import Self
 
 #: Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
 DOWNLOADER_MIDDLEWARE_PRIORITY = 25
@@ -40,6 +43,13 @@ COMPONENTS: tuple[tuple[str, type, int], ...] = (
 
 class Addon:
     """``ADDONS = {"dedup_middleware.Addon": 500}`` switches the plugin on."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the add-on; where a setting names it as a middleware or the like, the crawl logs what to do."""
+        if crawler.settings.frozen:
+            raise NotConfigured(f"it is an add-on, and no middleware, pipeline or extension: set {ADDONS}")
+        return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Register the components, unless the project has placed them itself, and the quiet ``Dropped:`` line."""

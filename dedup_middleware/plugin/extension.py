@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -34,6 +34,7 @@ from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
 from dedup_middleware.plugin.requests import RequestEconomy
 from dedup_middleware.plugin.threads import Threads, sleep
+from dedup_middleware.records.crawls import last_begin
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import is_enabled, unknown_settings
 from dedup_middleware.visit import Listener
@@ -81,6 +82,8 @@ class DedupExtension(Listener):
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.passing: dict[int, Passing] = {}
         """The items that the pipeline is to recognise, by ``id()``."""
+        self.components: set[type[Component]] = set()
+        """What is at work of the plugin, beside this extension."""
         self.feeds = Feeds(crawler)
         self.wait = OriginalWait(self)
         self.releases = Releases(self)
@@ -136,16 +139,20 @@ class DedupExtension(Listener):
         for line in unknown_settings(settings):
             self.warn(line)
         if not is_enabled(settings):
+            self.inform("off, because DEDUP_ENABLED is false: no page is checked, and nothing is dropped")
             return
-        opened = self.opened = await open_for_crawl(read_config(settings, spider), sleep)
+        self._warn_of_gaps()
+        config = read_config(settings, spider)
+        before = last_begin(config.log) if config.log_is_default and config.log is not None else None
+        opened = self.opened = await open_for_crawl(config, sleep)
         self.feeds.snapshot()
         overwritten = opened.config.overwritten
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
         self._begin(opened, new_run() if overwritten or not jobdir else jobdir, jobdir)
         for line in messages.at_start(opened):
-            self._log(logging.INFO, line)
-        for line in messages.warnings_at_start(opened):
+            self.inform(line)
+        for line in messages.warnings_at_start(opened, before):
             self.warn(line)
         if is_resumed and overwritten:
             self.warn(messages.overwritten_again(overwritten))
@@ -153,6 +160,15 @@ class DedupExtension(Listener):
             self.count("observer" if opened.awaited is None else "away")
         if opened.awaited is not None:
             self._reopen()
+
+    def _warn_of_gaps(self) -> None:
+        """Warn if components are missing that the add-on registers: a person has named some by hand."""
+        from dedup_middleware.plugin.addon import COMPONENTS  # noqa: PLC0415 - it imports this module
+
+        wanted = [component for _, component, _ in COMPONENTS if issubclass(component, Component)]
+        missing = [c.__name__ for c in wanted if not any(issubclass(own, c) for own in self.components)]
+        if missing:
+            self.warn(f"pages or items are not checked without {' and '.join(missing)}: set {ADDONS}, which adds all")
 
     def _begin(self, opened: Resources, run: str, jobdir: str) -> Deduplication:
         self.opened, self.config = opened, opened.config
@@ -372,6 +388,12 @@ class DedupExtension(Listener):
                 self._log(logging.ERROR, str(error))
 
 
+#: The line that switches the plugin on.
+ADDONS = 'ADDONS = {"dedup_middleware.Addon": 500}'
+# The crawlers whose settings name a component, and not the extension.
+_WITHOUT_EXTENSION: WeakSet[Crawler] = WeakSet()
+
+
 class Component:
     """A middleware or a pipeline of the plugin; not configured in a crawl without the extension."""
 
@@ -382,7 +404,11 @@ class Component:
     def from_crawler(cls, crawler: Crawler) -> Self:
         extension = crawler.get_extension(DedupExtension)
         if extension is None:
-            raise NotConfigured
+            # Each component comes here, and one line is enough.
+            has_said = crawler in _WITHOUT_EXTENSION
+            _WITHOUT_EXTENSION.add(crawler)
+            raise NotConfigured(*[] if has_said else [f"without its extension dedup does nothing: set {ADDONS}"])
+        extension.components.add(cls)
         return cls(extension)
 
 

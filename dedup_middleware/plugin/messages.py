@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.economy.economy import Event
     from dedup_middleware.opening import Resources
+    from dedup_middleware.records.crawls import Begin
     from dedup_middleware.settings import Config
 
 
@@ -36,8 +37,12 @@ def at_start(opened: Resources) -> Iterator[str]:
     yield f"action {action}, scope {scope}, store {uri} ({age}), log {config.log or 'none'}"
 
 
-def warnings_at_start(opened: Resources) -> Iterator[str]:
-    """Yield how the crawl differs from what was set."""
+#: The settings that choose the store of a crawl.
+_CHOOSING = ("DEDUP_STORE", "DEDUP_FINGERPRINT")
+
+
+def warnings_at_start(opened: Resources, before: Begin | None = None) -> Iterator[str]:
+    """Yield how the crawl differs from what was set, and from the crawl that began *before* in its default log."""
     config = opened.config
     if opened.trouble:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
@@ -53,6 +58,12 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         yield (
             "DEDUP_STORE is in memory: dropped items are gone at the end of this crawl, and cannot be released. "
             "Set it to a path to store them"
+        )
+    if before is not None and any(config.changed.get(name) != before.settings.get(name) for name in _CHOOSING):
+        other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
+        yield (
+            f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
+            "report mix the records of both. Set DEDUP_LOG to give each store a log of its own"
         )
     if config.log_is_default and config.log is None:
         yield f"cannot write to {config.place.tried}: no records are kept. Set DEDUP_LOG"
@@ -133,10 +144,15 @@ def _unchecked(reason: Reason, stat: Callable[[str], int]) -> int:
 
 
 def warning_at_end(stat: Callable[[str], int]) -> str | None:
-    """Return the warning that a crawl did not check most of its pages; ``None`` if it did."""
+    """Return the warning that a crawl did not check most of its pages, or of its items; ``None`` if it did."""
     unchecked = unchecked_pages(stat)
     others = sum(_unchecked(reason, stat) for reason in NOT_COUNTED)
-    return mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
+    pages = mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
+    if pages is not None:
+        return pages
+    items = +Counter({reason.value: stat(f"items/unchecked/{reason}") for reason in Reason})
+    checked = stat("items/kept") + stat("items/dropped") - sum(items.values())
+    return mostly_unchecked(items, checked, "items")
 
 
 def fields_not_found(fields: Iterable[str]) -> str:

@@ -146,14 +146,17 @@ def kind_of(verdict: str, reason: str, *, has_items: bool) -> str:
     return verdict if has_items or verdict == VerdictKind.DUPLICATE.value else "without_items"
 
 
-def mostly_unchecked(unchecked: Mapping[str, int], checked: int) -> str | None:
-    """Return the warning for a crawl with these *unchecked* pages by reason and so many *checked* ones, if any."""
+def mostly_unchecked(unchecked: Mapping[str, int], checked: int, what: str = "pages") -> str | None:
+    """Return the warning for a crawl with these *unchecked* pages by reason and so many *checked* ones, if any.
+
+    *what* may be the items of pages.
+    """
     count = sum(unchecked.values())
-    pages = count + checked
-    if pages < MIN_PAGES or 2 * count <= pages:
+    total = count + checked
+    if total < MIN_PAGES or 2 * count <= total:
         return None
     ((reason, most),) = Counter(unchecked).most_common(1)
     return (
-        f"{count} of {pages} pages were not checked for duplicates. The most frequent reason: {reason} ({most}). "
+        f"{count} of {total} {what} were not checked for duplicates. The most frequent reason: {reason} ({most}). "
         f"What to do: {REMEDIES.get(reason, 'look it up in the documentation')}"
     )

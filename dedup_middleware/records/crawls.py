@@ -201,6 +201,15 @@ def read_counts(log: Path) -> Iterator[Begin | Counts]:
                     yield read
 
 
+def last_begin(log: Path) -> Begin | None:
+    """Return the beginning of the last crawl that wrote to *log*; ``None`` if it is unknown."""
+    last = None
+    with suppress(OSError, RecordsError):
+        for line in read_counts(log):
+            last = line if isinstance(line, Begin) else last
+    return last
+
+
 def crawl_named(log: Path, run: str | None) -> str | None:
     """Return the name of the crawl *run*: ``last`` is the last one that began, or else that of the last record."""
     begun = [line.run for line in read_counts(log) if isinstance(line, Begin)] if run == LAST else []

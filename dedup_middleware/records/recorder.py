@@ -103,6 +103,8 @@ class Recorder:
         kind = kind_of(verdict.kind.value, reason, has_items=has_items)
         if verdict.kind is VerdictKind.UNCHECKED:
             self._count(f"unchecked/{reason}", 1)
+            if visit.items_kept and kind == verdict.kind.value:
+                self._count(f"items/unchecked/{reason}", visit.items_kept)
         if kind in {"lists", "without_items"}:
             self._count(kind, 1)
         if reason in DIFFERENCES:

@@ -1,4 +1,4 @@
-"""A page to look at what was dropped: `data` reads log and store, `page` makes HTML of it, `rows` a table.
+"""Makes the HTML report of what was dropped: `data` reads log and store, and `page` writes the file.
 
-It needs nothing from anywhere when it is opened: `libraries/` has the charts and the table, as `vendor` fetched them.
+The file is complete: charts and table are in it, from `libraries/`, which has them as npm packs them.
 """

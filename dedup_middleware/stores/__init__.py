@@ -46,6 +46,16 @@ STORES = Registry("dedup_middleware.stores", dict.fromkeys(_SERVERS, "dedup_midd
 # --- URIs
 
 
+def is_scheme(name: str) -> bool:
+    """Return whether the URIs of some stores begin with *name* and a colon."""
+    return name in (*ON_DISK, _MEMORY.rstrip(":")) or name in STORES
+
+
+def is_server(scheme: str) -> bool:
+    """Return whether the stores of this *scheme* are not on a disk of this machine."""
+    return scheme in STORES
+
+
 def parse_uri(uri: str) -> tuple[str, str]:
     """Return scheme and path of *uri*, the path absolute and without options; ``ConfigError`` if it is not valid."""
     scheme, colon, path = uri.partition(":")

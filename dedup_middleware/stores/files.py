@@ -77,7 +77,9 @@ class Place:
         elif options or shared not in (None, "1") or (shared and scheme != "sqlite") or memory is None:
             why = "the options are memory=SIZE, such as 128MB, and for sqlite shared=1"
         if why or memory is None:
-            raise ConfigError(f"DEDUP_STORE={uri!r} is not valid, {why}: write {scheme}:PATH")
+            # What is no path may be a URL with a password.
+            shown = f"{scheme}:…" if "@" in uri else uri
+            raise ConfigError(f"DEDUP_STORE={shown!r} is not valid, {why}: write {scheme}:PATH")
         return cls(scheme, resolved(path), is_shared=bool(shared), memory=memory)
 
     @property

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 ANOTHER = "set DEDUP_STORE to another store"
 
 
+def named(uri: str) -> str:
+    """Return *uri* as errors name a store: without user and password."""
+    return without_secrets(uri, redact=False)
+
+
 def reset(uri: str) -> str:
     """Return the command that removes the store at *uri*, in backquotes."""
     return f"`{scrapy_dedup('store', 'reset', store=uri)}`"
@@ -38,27 +43,27 @@ def absent(uri: str) -> StoreError:
     """Return the error for a command that needs a store and finds none at *uri*."""
     if uri == "memory:":
         return StoreError("no store is named: use -s DEDUP_STORE=URI, or --spider NAME")
-    return StoreError(f"no store found at {without_secrets(uri, redact=False)}: crawl first, or use -s DEDUP_STORE=URI")
+    return StoreError(f"no store found at {named(uri)}: crawl first, or use -s DEDUP_STORE=URI")
 
 
 def foreign(uri: str) -> StoreCorruptError:
     """Return the error for something at *uri* that does not have our marker."""
     return StoreCorruptError(
-        f"{uri} is not a store of dedup-middleware and was left untouched: {ANOTHER}, or move it away"
+        f"{named(uri)} is not a store of dedup-middleware and was left untouched: {ANOTHER}, or move it away"
     )
 
 
 def corrupt(uri: str, detail: str) -> StoreCorruptError:
     """Return the error for a store that has our marker and cannot be read."""
     return StoreCorruptError(
-        f"the store {uri} is damaged ({detail}): restore a backup, {ANOTHER}, or remove it by {reset(uri)} "
+        f"the store {named(uri)} is damaged ({detail}): restore a backup, {ANOTHER}, or remove it by {reset(uri)} "
         "(and fill the new one with `scrapy dedup store import`, if there is an export)"
     )
 
 
 def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     """Return the error for a store that another process, *holder* if it is known, has open."""
-    shown, who = without_secrets(uri, redact=False), "" if holder is None else f", {holder.name}"
+    shown, who = named(uri), "" if holder is None else f", {holder.name}"
     is_shared = not shown.startswith(("leveldb:", "rocksdb:", "sqlite:")) or "shared=1" in shown
     instead = "" if is_shared else f"; to crawl meanwhile, {ANOTHER}, or all crawls to sqlite:PATH?shared=1"
     return StoreLockedError(
@@ -68,24 +73,25 @@ def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
 
 def closed(uri: str) -> StoreError:
     """Return the error for a store that is used after its ``close()``."""
-    return StoreError(f"the store {uri} is closed: open it again")
+    return StoreError(f"the store {named(uri)} is closed: open it again")
 
 
 def away(uri: str, detail: str) -> StoreAwayError:
     """Return the error for a server that does not answer, or cannot serve now."""
-    return StoreAwayError(f"cannot reach the store {uri} ({detail}): check its server, or {ANOTHER}")
+    return StoreAwayError(f"cannot reach the store {named(uri)} ({detail}): check its server, or {ANOTHER}")
 
 
 def failed(uri: str, action: str, detail: str) -> StoreError:
     """Return the error for a disk that failed to *action* (a verb: open, read, write) the store."""
     return StoreError(
-        f"cannot {action} the store {uri} ({detail}): check the disk's space and the folder's permissions, or {ANOTHER}"
+        f"cannot {action} the store {named(uri)} ({detail}): check the disk's space and the folder's permissions, "
+        f"or {ANOTHER}"
     )
 
 
 def no_path(uri: str, detail: str) -> StoreError:
     """Return the error for a path that can never be a store, regardless of the state of the disk."""
-    error = StoreError(f"no store can be at {uri} ({detail}): {ANOTHER}")
+    error = StoreError(f"no store can be at {named(uri)} ({detail}): {ANOTHER}")
     error.misnamed = True
     return error
 
@@ -139,12 +145,12 @@ class of_value:  # noqa: N801 - used as the functions here are
 
 def scrapy_dedup(*words: str, spider: str | None = None, store: str | None = None, log: Path | None = None) -> str:
     """Return the command ``scrapy dedup WORDS`` for a shell, on this *store* (a URI) and *log* or the *spider*'s."""
-    named = [*words]
+    parts = [*words]
     if spider is not None:
-        named += ["--spider", spider]
+        parts += ["--spider", spider]
     if store is not None:
         # Without a password: others read what is printed.
-        named += ["-s", f"DEDUP_STORE={without_secrets(store, redact=False)}"]
+        parts += ["-s", f"DEDUP_STORE={named(store)}"]
     if log is not None:
-        named += ["-s", f"DEDUP_LOG={log}"]
-    return shlex.join(["scrapy", "dedup", *named])
+        parts += ["-s", f"DEDUP_LOG={log}"]
+    return shlex.join(["scrapy", "dedup", *parts])
