@@ -195,13 +195,13 @@ class Setting:
             raise ConfigError(f"{name or self.name} = {_redacted(value)} is not valid{part}; use {allowed}") from error
 
 
-# User and password, which a mistyped URL may have without the colon or the slashes before them.
-_CREDENTIALS = re.compile(r"[^/\s]*@")
-
-
 def _redacted(value: object) -> str:
-    """Return *value* for an error; text without what may be a password."""
-    return shown(_CREDENTIALS.sub("…@", value) if isinstance(value, str) else value)
+    """Return *value* for an error, text without what may be user and password of a mistyped URL."""
+    if isinstance(value, str) and "@" in value:
+        before, _, after = value.rpartition("@")
+        scheme, colon, _ = before.partition(":")
+        value = f"{scheme}{colon}…@{after}" if colon and "@" not in scheme else f"…@{after}"
+    return shown(value)
 
 
 def _choice(names: Iterable[str]) -> str:
