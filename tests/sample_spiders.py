@@ -237,7 +237,7 @@ class Followers(scrapy.Spider):
             yield {"url": response.url, "text": "\n".join(response.css("p::text").getall())}
         parse = functools.partial(self.parse) if self.settings.get("FOLLOW_BY") == "nameless" else self.parse
         for link in LinkExtractor().extract_links(response):
-            yield scrapy.Request(link.url, parse)
+            yield scrapy.Request(link.url, parse, cookies=self.settings.getdict("FOLLOW_WITH"))
 
 
 class Recovery:

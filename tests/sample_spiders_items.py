@@ -16,7 +16,7 @@ import pydantic
 import scrapy
 from sample_spiders import Articles
 from scrapy import signals
-from scrapy.exporters import BaseItemExporter
+from scrapy.exporters import BaseItemExporter, JsonLinesItemExporter
 from scrapy.extensions.feedexport import ItemFilter
 
 
@@ -224,6 +224,10 @@ class Responses:
 
     def scraped(self, item, response):  # noqa: ARG002 - the signal's
         self.stats.inc_value(f"scraped_from/{response and response.url}")
+
+
+class TheirExporter(JsonLinesItemExporter):
+    """An exporter of the project's own: it may keep what it got."""
 
 
 class Stuttering(BaseItemExporter):

@@ -192,6 +192,31 @@ def test_an_item_that_is_a_batch_of_its_own_is_not_durable_before_the_batch_is_s
     assert fed(better) == [b]
 
 
+@pytest.mark.parametrize(
+    ("options", "is_durable"),
+    [
+        ({"format": "jsonlines"}, True),
+        ({"format": "csv"}, True),
+        ({"format": "jsonlines", "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}, False),
+        ({"format": "theirs"}, False),
+        ({"format": "jsonlines", "uri": "late://feed"}, False),
+    ],
+    ids=["lines", "csv", "gzip", "exporter", "storage"],
+)
+def test_a_feed_is_durable_while_the_crawl_runs_or_at_its_end(site, tmp_path, options, is_durable):
+    a, b = pair(site, 1)
+    options = {**options}
+    settings = {
+        "FEEDS": {options.pop("uri", "other"): options},
+        "FEED_EXPORTERS": {"theirs": "sample_spiders_items.TheirExporter"},
+        "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
+        "CHECKPOINT_INTERVAL": 1,
+    }
+    crashed = killed(tmp_path, site, [{"url": a}, {"url": b}], **settings)
+    assert [item["url"] for item in crashed.dropped] == [b]
+    assert released(again(tmp_path, [])) == (not is_durable)
+
+
 # --- short forms of the campaigns in benchmarks/crashes.py
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import random
+from base64 import b64decode
 from collections import Counter
 from contextlib import closing
 from functools import partial
@@ -439,6 +441,20 @@ def test_a_trap_is_no_trap_for_a_crawl_that_only_watches(site, tmp_path):
     (line,) = [line for line in outcome.log.splitlines() if "brought nothing new" in line]
     assert line.endswith("/day/* brought nothing new; this crawl fetches them all the same")
     assert "no more are fetched" not in outcome.log
+
+
+def test_a_request_that_waits_is_stored_whole_and_private(shop, tmp_path):
+    job, cookies = tmp_path / "job", {"session": "s3cret"}
+    # Else Scrapy asks the network for the list of public suffixes.
+    settings = {"FOLLOW_WITH": cookies, "COOKIES_ENABLED": False, "CLOSESPIDER_PAGECOUNT": 60}
+    stopped = crawled(tmp_path, shop, "last", JOBDIR=str(job), **settings)
+    assert stopped.stats["dedup/rules/held"] > 0
+    waiting = job / "dedup" / "waiting"
+    requests = [pickle.loads(b64decode(line[9:])) for line in waiting.read_bytes().splitlines()[1:]]
+    assert requests
+    assert [request for request in requests if request["cookies"] != cookies] == []
+    if os.name != "nt":
+        assert waiting.stat().st_mode & 0o777 == 0o600
 
 
 def test_by_default_nothing_is_learned_about_requests(shop, tmp_path):

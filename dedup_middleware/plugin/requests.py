@@ -22,7 +22,6 @@ from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin import messages
 from dedup_middleware.records.crawls import RuleChange
 from dedup_middleware.settings import FOLDER
-from dedup_middleware.terminal import plural
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
@@ -218,8 +217,8 @@ class RequestEconomy:
         if self._room is not None:
             if self._room.damaged:
                 extension.warn(
-                    f"{plural(self._room.damaged, 'request')} that waited in JOBDIR/dedup/waiting cannot be read, and "
-                    "what they lead to may be missing: crawl without this JOBDIR to fetch it"
+                    f"requests that waited cannot be read and were not fetched: {self._room.damaged}. What they lead to "
+                    "may be missing; crawl without this JOBDIR to fetch it"
                 )
             if is_finished and len(self._room):
                 self._count("rules/left_out", len(self._room))
