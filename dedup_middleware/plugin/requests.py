@@ -217,8 +217,8 @@ class RequestEconomy:
         if self._room is not None:
             if self._room.damaged:
                 extension.warn(
-                    f"requests that waited cannot be read and were not fetched: {self._room.damaged}. What they lead to "
-                    "may be missing; crawl without this JOBDIR to fetch it"
+                    f"requests that waited cannot be read, and were not fetched: {self._room.damaged}. What they lead "
+                    "to may be missing; crawl without this JOBDIR to fetch it"
                 )
             if is_finished and len(self._room):
                 self._count("rules/left_out", len(self._room))
