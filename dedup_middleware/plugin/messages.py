@@ -150,7 +150,9 @@ def warning_at_end(stat: Callable[[str], int]) -> str | None:
     pages = mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
     if pages is not None:
         return pages
-    items = +Counter({reason.value: stat(f"items/unchecked/{reason}") for reason in Reason})
+    # An error has reported a store that failed.
+    reasons = (reason for reason in Reason if reason is not Reason.STORE_FAILED)
+    items = +Counter({reason.value: stat(f"items/unchecked/{reason}") for reason in reasons})
     checked = stat("items/kept") + stat("items/dropped") - sum(items.values())
     return mostly_unchecked(items, checked, "items")
 
