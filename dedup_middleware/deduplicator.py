@@ -166,7 +166,7 @@ class Deduplication:
                         return
                 page = visit.page if visit.read is None else visit.read_in_full()
                 if page is not None:
-                    visit.verdict = self.detector.check(page)
+                    visit.verdict = self._verdict_on(page, visit.budget)
                     if visit.verdict.kind is VerdictKind.DUPLICATE:
                         if visit.is_exempt:
                             visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
@@ -177,6 +177,13 @@ class Deduplication:
                 return
         if visit.page is not None:
             visit.verdict = Verdict(VerdictKind.UNCHECKED, reason=self._store_failure or Reason.STORE_FAILED)
+
+    def _verdict_on(self, page: Page, budget: Budget) -> Verdict:
+        try:
+            with budget:
+                return self.detector.check(_within(page, budget))
+        except UncheckableError as error:
+            return Verdict(VerdictKind.UNCHECKED, reason=error.reason)
 
     def _check_if_stale(self, visit: Visit) -> None:
         """Check the page again if the store has changed since in a way that may change its verdict."""
@@ -265,7 +272,8 @@ class Deduplication:
             self.overrule(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
             return False
         try:
-            return self._check_item(visit, item)
+            with visit.budget:
+                return self._check_item(visit, item)
         except UncheckableError as error:
             visit.item_rejection = Rejection(error.reason)
         except TROUBLE as error:
@@ -274,7 +282,7 @@ class Deduplication:
 
     def _check_item(self, visit: Visit, item: Any) -> bool | None:
         assert visit.page is not None
-        page: Page = visit.page
+        page = _within(visit.page, visit.budget)
         text = self.item_check.read(page, item, visit.budget)
 
         def rejects(original: StoredPage) -> Rejection | None:
@@ -392,7 +400,7 @@ class Deduplication:
         visit.items_kept += 1
         if visit.stage is Stage.PENDING and visit.claimed is not None:
             visit.items_yielded += 1
-            with suppress(UncheckableError):
+            with suppress(UncheckableError), visit.budget:
                 visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
         if visit.action is Action.TAG:
             self._items.tag(visit, item, repeats=repeats)
@@ -596,3 +604,8 @@ class Deduplication:
     def _void_all(self) -> None:
         for visit in [*self._pending.values()]:
             self.void(visit)
+
+
+def _within(page: Page, budget: Budget) -> Page:
+    """Return *page* with its text watched by the *budget*."""
+    return replace(page, paragraphs=budget.watched(page.paragraphs))

@@ -11,7 +11,7 @@ from operator import xor
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 
@@ -182,7 +182,7 @@ class Page:
     identities: tuple[bytes, ...]
     """16 bytes each; a stored page with one of them is this page at an earlier time."""
     fingerprint: Fingerprint
-    paragraphs: tuple[str, ...]
+    paragraphs: Sequence[str]
     run: str
     """The crawl that fetched it."""
     source: bytes = b""

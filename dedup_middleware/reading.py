@@ -15,6 +15,7 @@ from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.model import Page
 from dedup_middleware.reasons import Reason
+from dedup_middleware.text.clauses import pieces
 from dedup_middleware.urls import addressed
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class PageReader:
         budget: Budget = UNLIMITED,
     ) -> Page:
         """Return the page, or the item of the request *source*, with this text; `UncheckableError` beyond *budget*."""
-        texts = tuple(paragraphs)
+        texts = tuple(pieces(paragraphs))
         text = "".join(texts)
         if text.count(_UNDECODED) > _MAX_UNDECODED * len(text):
             raise UncheckableError(Reason.NO_CHARSET)

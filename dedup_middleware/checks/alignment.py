@@ -128,7 +128,8 @@ def compare(
     alike = _aligned(_with_missing(ours, missing), words_of("\n".join(theirs)))
     numbers = {pair for sentence in alike for pair in sentence.numbers}
     doubtful = _other_names(alike, page, original)
-    names = {p for p in doubtful if not may_be_slip(p) or sum(s.replaced.count(p) for s in alike) > 1}
+    times = Counter(pair for sentence in alike for pair in sentence.replaced)
+    names = {pair for pair in doubtful if times[pair] > 1 or not may_be_slip(pair)}
     near: dict[str, int] = {}
     for sentence in alike:
         is_other = sentence.numbers or sentence.is_negated or not doubtful.isdisjoint(sentence.replaced)

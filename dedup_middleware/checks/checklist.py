@@ -9,18 +9,19 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
+from dedup_middleware.budget import budget_of
 from dedup_middleware.checks.pair import Pair, is_same_address, own_address
 from dedup_middleware.extraction.features import all_facts, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, reduced_once, sentences, weight
+from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, portions, reduced_once, sentences, weight
 from dedup_middleware.text.titles import row_of_all
 from dedup_middleware.text.words import without_credits, without_links
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.model import Fingerprint, StoredPage
@@ -56,7 +57,8 @@ def _symbols() -> str:
 # The first class of each pattern has all that a symbol can begin with: `re` is six times as fast then.
 _SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
 _IS_SYMBOL = rf"(?<=[{_SIGNS}])|(?<=[-\u2013])(?<!\w.)(?=\d)|(?<=[:(]\s-)(?=\s)|(?<=[A-Za-z]-)(?!\w)"
-_IS_NUMBER = r"(?<=\d)\d*(?:(?:[.:]\d+)+|,\d\d?(?!\d))"
+# Only the first of several digits can be where a number begins: at each of them, it would be quadratic.
+_IS_NUMBER = r"(?<=\d)(?<!\d\d)\d*(?:(?:[.:]\d+)+|,\d\d?(?!\d))"
 _SYMBOL = re.compile(rf"[{_SIGNS}\-\u2013\d](?:{_IS_SYMBOL}|{_IS_NUMBER})")
 symbols_of = re.compile(rf"[{_SIGNS}\-\u2013](?:{_IS_SYMBOL})").findall
 
@@ -88,14 +90,14 @@ def not_contained(some: Iterable[str], texts: Sequence[str], original: Iterable[
     left = dict.fromkeys(some)
     row = row_of_all(original) if left else ""
     found: list[str] = []
-    for sentence in [sentence for text in (texts if left else ()) for sentence in sentences(text)]:
-        here = [clause for clause in _clauses([sentence]) if clause in left]
+    for sentence in (sentence for text in (texts if left else ()) for sentence in sentences(text)):
+        here = [clause for clause in reduced_once(sentence).split("\n") if clause in left]
         if here and row_of_all([sentence]) not in row:
             found += here
-            if len(found) >= MAX_FOUND:
-                break
         for clause in here:
             left.pop(clause, None)
+        if not left or len(found) >= MAX_FOUND:
+            break
     return [*dict.fromkeys(found or left)]
 
 
@@ -104,8 +106,8 @@ def moved_clauses(texts: Sequence[str], original: Sequence[str]) -> list[str]:
 
     "Guilty" is said of the name before it. O(characters).
     """
-    here, there = _clauses(texts), _clauses(original)
-    if here == there or sorted(here) != sorted(there):
+    here, there = [*_clauses(texts)], [*_clauses(original)]
+    if here == there or len(here) != len(there) or sorted(here) != sorted(there):
         return []
     pairs = set(pairwise(there))
     light = [" ".join(two) for two in pairwise(here) if weight(two[1]) < MIN_CLAUSE_WEIGHT and two not in pairs]
@@ -133,7 +135,9 @@ def _own_symbols(texts: Sequence[str], original: Sequence[str], *, replaced: boo
         known.setdefault(letters_of([sentence]), []).extend(symbols)
     own: list[str] = []
     letters = letters_of(original)
+    budget = budget_of(original)
     for sentence, symbols in new:
+        budget.check_time()
         # Another sentence is other words, see `own_clauses`.
         same = letters_of([sentence])
         left = Counter(known.get(same, () if same in letters else symbols))
@@ -170,11 +174,12 @@ def _symbols_by_sentence(
 
 def letters_of(texts: Iterable[str]) -> str:
     """Return the letters and digits of *texts* in one run, folded. O(characters)."""
-    return reduced_once("\n".join(texts)).replace("\n", "")
+    return "".join([reduced_once(portion).replace("\n", "") for portion in portions(texts)])
 
 
-def _clauses(texts: Iterable[str]) -> list[str]:
-    return [*filter(None, reduced_once("\n".join(texts)).split("\n"))]
+def _clauses(texts: Iterable[str]) -> Iterator[str]:
+    for portion in portions(texts):
+        yield from filter(None, reduced_once(portion).split("\n"))
 
 
 # --- any two pages
@@ -192,7 +197,7 @@ def other_numbers(pair: Pair) -> Rejection | None:
     if not others:
         return None
     lines = [line for line in pair.page.paragraphs if not pair.is_around_original(line)]
-    own = not_in_text(others, lines, pair.text, pair.hash_clause)
+    own = not_in_text(others, budget_of(pair.page.paragraphs).watched(lines), pair.text, pair.hash_clause)
     return Rejection(Reason.OTHER_NUMBERS, own) if own else None
 
 
@@ -212,7 +217,7 @@ def not_in_text(
 ) -> tuple[str, ...]:
     """Return the clauses of *paragraphs* with these *hashes* whose numbers *text* has nowhere. O(characters)."""
     numbers = set(_LONG_NUMBER.findall(reduced_once("\n".join(text))))
-    found = [clause for clause, _ in clauses("\n".join(paragraphs)) if hash_clause(clause) in hashes]
+    found = [clause for each in portions(paragraphs) for clause, _ in clauses(each) if hash_clause(clause) in hashes]
     others = [clause for clause in found if numbers.isdisjoint(_LONG_NUMBER.findall(clause))]
     return tuple(not_contained(others, paragraphs, text))
 
@@ -290,13 +295,14 @@ def new_text(pair: Pair) -> Rejection | None:
         return Rejection(Reason.EXTRA_TEXT, tuple(own))
     if pair.has_same_letters:
         return None
-    lines = [line for line in without_credits(pair.page.paragraphs) if titles.without_view(line)]
+    lines: Sequence[str] = [line for line in without_credits(pair.page.paragraphs) if titles.without_view(line)]
     known = [*pair.text, *without_credits(pair.text), *titles.parts(pair.there.title), pair.there.heading]
     known += filter(pair.is_around_original, pair.page.paragraphs)
     if pair.has_other_template:
         # A template has its own labels and its own way to show links.
         lines = [*without_links(line for line in lines if len(line) >= _MAX_LABEL or not reduced_once(line).isalpha())]
         known += [*without_links(known)]
+    lines = budget_of(pair.page.paragraphs).watched(lines)
     own = own_clauses(lines, known, lambda clause: pair.hash_clause(clause) in pair.original.hashes)
     own = own or moved_clauses(lines, pair.text)
     return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None

@@ -17,6 +17,7 @@ from datetime import time as time_of_day
 from decimal import Decimal
 from email.utils import parsedate
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.budget import UncheckableError
@@ -29,7 +30,7 @@ from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import ItemContent, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, as_written, clauses, weight
+from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, as_written, clauses, pieces, portions, weight
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class ItemText:
     """What one item contains."""
 
     fingerprint: Fingerprint
-    texts: tuple[str, ...]
+    texts: Sequence[str]
     values: tuple[Value, ...]
 
     @property
@@ -92,7 +93,7 @@ class ItemCheck:
         """The named fields that none of the items had that were read; ``None`` before the first one."""
 
     def read(self, page: Page, item: Any, budget: Budget) -> ItemText:
-        """Return what *item* of *page* contains, within what is left of its *budget*.
+        """Return what *item* of *page* contains, within its *budget*, by which the texts are watched.
 
         `UncheckableError` if it cannot be read.
         """
@@ -104,16 +105,12 @@ class ItemCheck:
         if sum(map(len, texts)) > self._max_characters:
             raise UncheckableError(Reason.TOO_LARGE)
         budget.check_clauses(len(values))
-        budget.resume()
-        try:
-            budget.check_time()
-            prose = prose_in(texts, budget)
-            fingerprint = self._fingerprint_of(prose, page, budget)
-            short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
-            budget.check_time()
-        finally:
-            budget.pause()
-        return ItemText(fingerprint, tuple(prose), short)
+        budget.check_time()
+        prose = prose_in(texts, budget)
+        fingerprint = self._fingerprint_of(prose, page, budget)
+        short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
+        budget.check_time()
+        return ItemText(fingerprint, budget.watched(tuple(prose)), short)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""
@@ -140,7 +137,7 @@ class ItemCheck:
             return Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT)
         if item.has_text and not self._is_contained(page, item, original, detector):
             hashes = original.hashes if content is None else content.hashes
-            found = (clause for clause, _ in clauses("\n".join(item.texts)))
+            found = (clause for portion in portions(item.texts) for clause, _ in clauses(portion))
             own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
             clauses_shown = as_written(item.texts, own[:_MAX_SHOWN])
             symbols = [] if clauses_shown else own_symbols(item.texts, detector.index.item_text(original))
@@ -402,7 +399,7 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
             found = texts_of(parse(text), budget)
             prose += found.paragraphs or found.others
         elif _is_prose(text):
-            prose += text.split("\n")
+            prose += chain.from_iterable(piece.split("\n") for piece in pieces([text]))
         else:
             short.append(text)
     return prose or short

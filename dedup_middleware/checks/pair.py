@@ -181,12 +181,10 @@ VIEWS = frozenset(
     {"print", "printable", "printer", "friendly", "amp", "mobile", "m", "html", "htm", "php", "asp", "aspx", "jsp"}
 )
 
-# Of a part of a path: ";jsessionid=1", "(S(abc))".
-_PARAMETERS = re.compile(r";[^/]*|\([^/]*\)")
 _EXTENSION = re.compile(r"\.[a-z]{2,5}$", re.IGNORECASE)
 # A part of a path that names a version of a site, or a view of a page: "/v2/", "/10.0/", "/latest/", "/amp/".
 _VIEW = re.compile(
-    r"v\d+|(?:rel(?:ease)?-?|v)?\d+(?:\.(?:\d+|x))+\w*|latest|stable|dev|devel|master|main|current|edge|nightly|old|archive|"
+    r"v\d+|(?:rel(?:ease)?-?|v)?\d+(?:\.(?:\d+(?!\d)|x))+\w*|latest|stable|dev|devel|master|main|current|edge|nightly|old|archive|"
     r"print|printable|amp|mobile|m",
     re.IGNORECASE,
 )
@@ -221,6 +219,13 @@ def is_view(words: str, url: str, other: str) -> bool:
 
 
 def _path_words(url: str) -> list[list[str]]:
-    path = _EXTENSION.sub("", _PARAMETERS.sub("", unquote(split(url).path)))
+    path = "/".join(map(_without_parameters, unquote(split(url).path).split("/")))
+    path = _EXTENSION.sub("", path)
     words = [found for part in path.split("/") if not _VIEW.fullmatch(part) and (found := split_words(part))]
     return words[:-1] if words and words[-1] in (["index"], ["default"]) else words
+
+
+def _without_parameters(part: str) -> str:
+    """Return a *part* of a path without its parameters: ";jsessionid=1", "(S(abc))"."""
+    begin, end = part.find("("), part.rfind(")")
+    return (part[:begin] + part[end + 1 :] if 0 <= begin < end else part).partition(";")[0]

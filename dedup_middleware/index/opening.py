@@ -19,7 +19,7 @@ from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import Holder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from dedup_middleware.fingerprints.method import Method
     from dedup_middleware.model import Eligibility, PackedSignature, Page
@@ -39,7 +39,7 @@ class OpenClaims:
     def __init__(self) -> None:
         self.pages: dict[int, StoredPage] = {}
         self.signatures: dict[int, PackedSignature] = {}
-        self.texts: dict[int, tuple[str, ...]] = {}
+        self.texts: dict[int, Sequence[str]] = {}
         self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
         """The claims by identity, clause hash, `schema.whole_text_key` and key of a published method. These have 16, 6,

@@ -236,7 +236,8 @@ class Recorder:
         """Return what decided, as the page wrote it: clauses have no spaces and punctuation."""
         own: Sequence[str] = visit.verdict.difference[:MAX_DIFFERENCES]
         if own and visit.verdict.reason in _CLAUSES and visit.page is not None:
-            own = as_written(visit.page.paragraphs, own)
+            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
+            own = as_written(budget.watched(visit.page.paragraphs), own)
         return [one_line(each, DIFFERENCE_CHARACTERS) for each in own]
 
     def _record_of_released(self, page: StoredPage) -> Record:

@@ -11,11 +11,12 @@ import re
 import sys
 import unicodedata
 from bisect import bisect
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.budget import PORTION, UncheckableError
 from dedup_middleware.text.characters import (
     BEYOND,
     BREAK,
@@ -44,9 +45,6 @@ MIN_CLAUSE_WEIGHT = 15
 
 #: From two letters or Han characters on a number has a label: "wind40kmh", "收盘价6830元", but not "5km".
 MIN_LABEL_WEIGHT = 6
-
-#: Characters that are looked at as one text: about twenty times a news page, 10 ms.
-PORTION = 50_000
 
 # Each pattern that is looked for in every text begins with one class of characters: `re` is far quicker then.
 # Only the first of several spaces can be where it begins: at each of them, it would be quadratic.
@@ -151,6 +149,15 @@ def without_separators(text: str) -> str:
     return _DIGIT_SEPARATOR.sub("", text)
 
 
+def pieces(paragraphs: Iterable[str]) -> Iterator[str]:
+    """Yield *paragraphs*, those of more than `PORTION` characters in pieces, as `portions` cuts them. O(characters)."""
+    for paragraph in paragraphs:
+        if len(paragraph) > PORTION:
+            yield from (paragraph[start : start + PORTION] for start in range(0, len(paragraph), PORTION))
+        else:
+            yield paragraph
+
+
 def portions(paragraphs: Iterable[str]) -> Iterator[str]:
     """Yield the text of *paragraphs* in pieces of at most `PORTION` characters, one paragraph a line. O(characters).
 
@@ -159,15 +166,12 @@ def portions(paragraphs: Iterable[str]) -> Iterator[str]:
     """
     lines: list[str] = []
     room = PORTION
-    for paragraph in paragraphs:
+    for paragraph in pieces(paragraphs):
         if len(paragraph) > room and lines:
             yield "\n".join(lines)
             lines, room = [], PORTION
-        if len(paragraph) > PORTION:
-            yield from (paragraph[start : start + PORTION] for start in range(0, len(paragraph), PORTION))
-        else:
-            lines.append(paragraph)
-            room -= len(paragraph) + 1
+        lines.append(paragraph)
+        room -= len(paragraph) + 1
     if lines:
         yield "\n".join(lines)
 
@@ -273,12 +277,16 @@ def repeated_sentences(
 
 
 def as_written(texts: Iterable[str], reduced_clauses: Sequence[str]) -> list[str]:
-    """Return the sentences of *texts* with these clauses, as written, or the clauses where not found. O(characters)."""
+    """Return the sentences of *texts* with these clauses, as written, or the clauses where not found. O(characters).
+
+    Where *texts* are watched by a budget, what is not found until that is spent is not found.
+    """
     missing = dict.fromkeys(reduced_clauses)
     written: dict[str, str] = {}
-    for sentence in (sentence for text in texts for sentence in sentences(text)):
-        found = {*reduced(sentence).split("\n")} & missing.keys()
-        written |= dict.fromkeys(found - written.keys(), sentence)
-        if len(written) == len(missing):
-            break
+    with suppress(UncheckableError):
+        for sentence in (sentence for text in texts for sentence in sentences(text)):
+            found = {*reduced(sentence).split("\n")} & missing.keys()
+            written |= dict.fromkeys(found - written.keys(), sentence)
+            if len(written) == len(missing):
+                break
     return [*dict.fromkeys(written.get(clause, clause) for clause in missing)]

@@ -24,8 +24,9 @@ TELLING_TITLE_WEIGHT = 24
 MAX_PART = 120
 # Letters of a word that shows what a page is about; shorter ones are in most texts.
 _LONG_WORD = 4
-# Between a title and the site's: a hyphen only where spaces are around it, for it joins words too.
-_SEPARATOR = re.compile(r"\s+[-–—:·•]+\s+|\s*[|_»›｜–—]+\s*")
+# Between a title and the site's: a hyphen only where spaces are around it, for it joins words too. Only the first of
+# several spaces can be where it begins: at each of them, it would be quadratic.
+_SEPARATOR = re.compile(r"(?<!\s)\s+[-–—:·•]+\s+|(?:(?<!\s)\s+)?[|_»›｜–—]+\s*")
 
 # Words for a view of a page, as sites add them to titles: English, German, French, Spanish, Italian, Chinese, Japanese.
 _VIEW = (

@@ -2,9 +2,9 @@
 
 Usage: python tests/benchmarks/hostile.py [--only NAME]... [--bytes]
 The command prints one table in Markdown: seconds of CPU and megabytes of peak memory above those of Scrapy's own parse,
-for a page and for its copy at another URL, under the default limits. ``--bytes`` does the same for the content of
-stores, archives and logs, above that of a harmless one. The exit status is 1 if a case takes more than two seconds or
-300 MB, or raises.
+for the worst of a page, its copies on the same and on another host, and near-copies there, under the default limits.
+``--bytes`` does the same for the content of stores, archives and logs, above that of a harmless one. The exit status is
+1 if a case takes more than two seconds or 300 MB, or raises.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ def peak_megabytes() -> float:
 
 
 def measure_page(name: str) -> dict[str, object]:
-    """Return what the page *name* and its copy cost."""
+    """Return what the most expensive of the page *name*, its copies and near-copies costs."""
     case, library = HOSTILE[name], Library()
     # What is created once a process is no page's cost.
     for story in ("", STORY, ZH_STORY, "<p>體\u0300" * 40):
         verdict_on(library, HOSTILE["nothing"].response(1).replace(url="http://warm/", body=story.encode()))
-    responses = [case.response(case.full, f"http://site/{number}") for number in range(2)]
+    page = case.response(case.full, "http://site/0")
+    responses = [page, *(page.replace(url=f"http://{host}/copy") for host in ("site", "other"))]
+    responses += [page.replace(url=f"http://{host}/near", body=page.body + b" x2 y") for host in ("site", "other")]
     for response in responses:
         with contextlib.suppress(ValueError):  # Scrapy reports what cannot be parsed
             _ = response.selector.root
