@@ -34,7 +34,7 @@ from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verd
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
-from dedup_middleware.visit import ItemClasses, Stage, Visit
+from dedup_middleware.visit import ItemClasses, Stage, Visit, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -166,7 +166,8 @@ class Deduplication:
                         return
                 page = visit.page if visit.read is None else visit.read_in_full()
                 if page is not None:
-                    visit.verdict = self._verdict_on(page, visit.budget)
+                    with visit.budget:
+                        visit.verdict = self.detector.check(within(page, visit.budget))
                     if visit.verdict.kind is VerdictKind.DUPLICATE:
                         if visit.is_exempt:
                             visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
@@ -177,13 +178,6 @@ class Deduplication:
                 return
         if visit.page is not None:
             visit.verdict = Verdict(VerdictKind.UNCHECKED, reason=self._store_failure or Reason.STORE_FAILED)
-
-    def _verdict_on(self, page: Page, budget: Budget) -> Verdict:
-        try:
-            with budget:
-                return self.detector.check(_within(page, budget))
-        except UncheckableError as error:
-            return Verdict(VerdictKind.UNCHECKED, reason=error.reason)
 
     def _check_if_stale(self, visit: Visit) -> None:
         """Check the page again if the store has changed since in a way that may change its verdict."""
@@ -282,7 +276,7 @@ class Deduplication:
 
     def _check_item(self, visit: Visit, item: Any) -> bool | None:
         assert visit.page is not None
-        page = _within(visit.page, visit.budget)
+        page = within(visit.page, visit.budget)
         text = self.item_check.read(page, item, visit.budget)
 
         def rejects(original: StoredPage) -> Rejection | None:
@@ -604,8 +598,3 @@ class Deduplication:
     def _void_all(self) -> None:
         for visit in [*self._pending.values()]:
             self.void(visit)
-
-
-def _within(page: Page, budget: Budget) -> Page:
-    """Return *page* with its text watched by the *budget*."""
-    return replace(page, paragraphs=budget.watched(page.paragraphs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,6 +38,11 @@ _NOT_TAGGED = (
     "items of class {} cannot be tagged and are kept without a tag: declare a field {!r} in it (scrapy.Field() in an "
     "Item, a default of None elsewhere), not frozen"
 )
+
+
+def within(page: Page, budget: Budget) -> Page:
+    """Return *page* with its text watched by the *budget*."""
+    return replace(page, paragraphs=budget.watched(page.paragraphs))
 
 
 class Stage(Enum):

@@ -267,8 +267,6 @@ def test_a_page_and_its_copies_cost_no_more_than_the_caps_allow(crawl, site: Sit
     ours, without = (outcome.stats for outcome in runs)
     assert ours["process/cpu_s"] - without["process/cpu_s"] < 2 * len(urls)
     assert ours["process/peak_mb"] - without["process/peak_mb"] < 300
-    # Whether one is too slow depends on the machine; what is near a copy, and not known to be one, is never dropped.
-    assert {urls[0], urls[2], urls[4]} <= set(runs[0].kept)
 
 
 def test_a_long_item_costs_no_more_than_its_page_may(crawl, site: Site) -> None:

@@ -12,6 +12,7 @@ from itertools import combinations, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT, own_clauses
@@ -185,11 +186,15 @@ class Detector:
     def check(self, page: Page, *, rejects: Callable[[StoredPage], object] = lambda _: None) -> Verdict:
         """Return the verdict on *page*. Reads the store, about 40 gets for a news page; notes its site and templates.
 
-        *rejects* returns why an original is rejected for an item of the page, or ``None``.
+        *rejects* returns why an original is rejected for an item of the page, or ``None``. Unchecked once the budget is
+        spent that watches the text of *page*.
         """
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features)
-        return self._check(page, rejects)
+        try:
+            return self._check(page, rejects)
+        except UncheckableError as error:
+            return Verdict(VerdictKind.UNCHECKED, reason=error.reason)
 
     def check_unread(self, page: Page) -> Verdict | None:
         """Return the verdict on an unread *page*, an original that has not changed; ``None`` if it must be read.
