@@ -74,6 +74,8 @@ class Resources:
     log: RecordLog | None
     learner: Learner | None
     """The method of `methods` that decides, if one does."""
+    no_records: str = ""
+    """Why the crawl keeps no records, where its log cannot be opened; in one line."""
     trouble: str = ""
     """Why the crawl passes through, in one line; empty if it does not."""
     awaited: Config | None = None
@@ -169,6 +171,10 @@ def _instead(config: Config, error: DedupError) -> Resources:
         raise error
     if isinstance(error, StoreAwayError):
         return replace(_pass_through(config, str(error)), awaited=config)
+    if isinstance(error, RecordsError):
+        # The store has all that a drop rests on, and the dropped items.
+        with suppress(DedupError):
+            return replace(open_at_once(replace(config, log=None)), no_records=str(error))
     return _pass_through(config, str(error))
 
 

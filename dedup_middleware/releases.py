@@ -73,11 +73,11 @@ class Releaser:
         return True
 
     def has_any(self) -> bool:
-        """Return whether other processes have left something to release. A scan of a few keys."""
+        """Return whether there is something to release, also what other processes have left. A scan of a few keys."""
         try:
             if self._index.store.worker:
                 recover(self._index)
-                return any(self._index.dropped.is_free(release) for release in self._releases())
+            return any(self._index.dropped.is_free(release) for release in self._releases())
         except TROUBLE as error:
             self._core.fail(error)
         return False

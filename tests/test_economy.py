@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import partial
 
 import pytest
-from crawling import run_job, run_scrapy, store_uri, write_job
+from crawling import IN_ORDER, run_job, run_scrapy, store_uri, write_job
 from fault_injection import faults
 from hypothesis import given
 from hypothesis import strategies as st
@@ -331,13 +331,14 @@ def test_watch_fetches_the_same_pages_in_the_same_order(shop, tmp_path):
     order = {}
     for rules in ("off", "watch"):
         before = len(shop.paths())
-        outcome = crawled(tmp_path / rules, shop, rules, CONCURRENT_REQUESTS=1)
+        outcome = crawled(tmp_path / rules, shop, rules, **IN_ORDER)
         order[rules] = shop.paths()[before:], outcome.kept
     assert order["watch"] == order["off"]
     assert outcome.stats["dedup/rules/would_hold"] > 0
     assert "dedup/rules/held" not in outcome.stats
 
 
+@pytest.mark.every_scrapy
 def test_last_fetches_everything_in_the_end(shop, tmp_path):
     crawled(tmp_path / "off", shop, "off")
     plain, count = Counter(shop.paths()), len(shop.paths())
@@ -346,6 +347,17 @@ def test_last_fetches_everything_in_the_end(shop, tmp_path):
     assert "dedup/rules/left_out" not in outcome.stats
 
 
+def test_after_a_defect_in_the_rules_all_that_waits_is_fetched(shop, crawl):
+    fault = faults("economy.economy:Economy.visited", nth=100, kind="bug")
+    settings = {"DEDUP_RULES": "on", "DEPTH_PRIORITY": 1, **fault}
+    outcome = crawl("sample_spiders.Followers", url=shop.url("/"), settings=settings)
+    assert outcome.stats["dedup/rules/released"] == outcome.stats["dedup/rules/held"] > 0
+    assert "dedup/rules/left_out" not in outcome.stats
+    (line,) = outcome.problems
+    assert "the URL rules failed, and the crawl goes on without them" in line
+
+
+@pytest.mark.every_scrapy
 def test_a_crawl_that_was_stopped_finds_the_same_stories_when_it_goes_on(shop, tmp_path):
     stopped = crawled(tmp_path, shop, "on", JOBDIR=str(tmp_path / "job"), CLOSESPIDER_PAGECOUNT=50)
     assert stopped.stats["finish_reason"] == "closespider_pagecount"
@@ -362,6 +374,7 @@ def test_what_was_left_out_is_fetched_by_another_run_of_the_jobdir(shop, tmp_pat
     assert len(shop.paths()) - count == left_out > 0
 
 
+@pytest.mark.every_scrapy
 def test_the_next_crawl_begins_with_the_rules_at_half_weight(shop, tmp_path):
     crawled(tmp_path, shop, "watch")
     shown = run_scrapy(tmp_path, "dedup", "rules", "--json").stdout.splitlines()

@@ -178,6 +178,28 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     assert outcome.stats["dedup/failures"] == 1
 
 
+@pytest.mark.every_scrapy
+@pytest.mark.parametrize(
+    "place",
+    [
+        "plugin.requests:RequestEconomy.__init__",
+        "economy.economy:Economy.visited",
+        "records.recorder:Alarms.finished",
+        "records.crawls:CrawlCounts.add",
+        "releases:Releaser.take",
+    ],
+)
+def test_a_defect_in_an_optional_part_is_one_warning_and_the_rest_works(site, crawl, place):
+    pages = [url for n in range(3) for url in pair(site, n)]
+    settings = {**faults(place, every=True, kind="bug"), "DEDUP_RULES": "watch"}
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in pages], settings=settings)
+    assert outcome.kept == pages[::2]
+    assert [item["url"] for item in outcome.dropped] == pages[1::2]
+    (line,) = outcome.problems
+    assert "WARNING: dedup: " in line
+    assert "please report it" in line
+
+
 DEFECTS = [
     "deduplicator:Deduplication.enter",
     "deduplicator:Deduplication.finish",

@@ -187,7 +187,10 @@ class DedupExtension(Listener):
         if self.requests is None and opened.config.rules is not Mode.OFF:
             # The verdicts of a crawl that passes through are good enough to learn from, and not to leave pages out.
             watches = opened.trouble or opened.config.action is Action.DRY_RUN
-            self.requests = RequestEconomy(self, Mode.WATCH if watches else opened.config.rules)
+            try:
+                self.requests = RequestEconomy(self, Mode.WATCH if watches else opened.config.rules)
+            except Exception as error:  # noqa: BLE001 - a plugin bug, or a scheduler of the project's own
+                self.goes_without("URL rules", error)
         return deduplication
 
     async def engine_started(self) -> None:
@@ -282,6 +285,12 @@ class DedupExtension(Listener):
             if entry is not None:
                 entry.deduplication.void(entry.visit)
         self._log(logging.ERROR, f"{error!r} at {where}, which is kept; please report it", exc_info=error)
+
+    def goes_without(self, part: str, error: Exception) -> None:
+        """Warn that the crawl goes on without an optional *part* of the plugin, because of a bug."""
+        self.count("defects")
+        line = f"the {part} failed, and the crawl goes on without them; please report it: {error!r}"
+        self._log(logging.WARNING, line, exc_info=error)
 
     def _log(self, level: int, line: str, exc_info: Any = None) -> None:
         logger.log(level, "dedup: %s", line, exc_info=exc_info, extra={"spider": self.crawler.spider})

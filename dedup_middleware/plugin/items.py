@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.releases import Releaser
     from dedup_middleware.visit import Visit
 
 logger = logging.getLogger(__name__)
@@ -114,25 +115,35 @@ class Releases:
         if deduplication is None or releaser is None or self._extension.config.action is Action.DRY_RUN:
             return
         count = 0
-        for dropped, by_person in releaser.take():
-            released: list[Any] = []
-            try:
-                visit = releaser.release(dropped, by_person=by_person)
-                await self._extension.wait.for_original(deduplication, visit)
-                released = releaser.keep_or_drop(visit)
-                for item, each in zip(released, dropped, strict=False):
-                    entry = Entry(deduplication, visit, each)
-                    self._extension.passing[id(item)] = Passing(item, entry, request=None)
-            except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the next crawl tries again
-                self._extension.defect(error, dropped[0].url)
-            for item in released:
-                count += 1
-                yield item
+        try:
+            for dropped, by_person in releaser.take():
+                for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
+                    count += 1
+                    yield item
+        except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the spider's own requests follow
+            self._extension.releaser = None
+            self._extension.goes_without("items that were to be released", error)
         if count:
             were = "items were" if count != 1 else "item was"
             why = "the original was lost, its text is a template, or `scrapy dedup allow` was run"
             extra = {"spider": self._extension.crawler.spider}
             logger.info("dedup: %d dropped %s released: %s", count, were, why, extra=extra)
+
+    async def _released(
+        self, deduplication: Deduplication, releaser: Releaser, dropped: list[DroppedItem], *, by_person: bool
+    ) -> list[Any]:
+        """Return the items of a page that go on; what a bug of ours holds up stays for the next crawl."""
+        released: list[Any] = []
+        try:
+            visit = releaser.release(dropped, by_person=by_person)
+            await self._extension.wait.for_original(deduplication, visit)
+            released = releaser.keep_or_drop(visit)
+            for item, each in zip(released, dropped, strict=False):
+                entry = Entry(deduplication, visit, each)
+                self._extension.passing[id(item)] = Passing(item, entry, request=None)
+        except Exception as error:  # noqa: BLE001 - a plugin bug
+            self._extension.defect(error, dropped[0].url)
+        return released
 
     def request(self) -> None:
         """Release soon what is to be released by now."""
@@ -143,10 +154,11 @@ class Releases:
             self._extension.crawler.engine.crawl(request)
 
     def idle(self) -> None:
-        """Look for what other processes have left, in a store that they share."""
-        if self._extension.deduplication is None or self._extension.releaser is None or self._is_requested:
+        """Look for what is to be released: what other processes have left, in a store that they share."""
+        deduplication, releaser = self._extension.deduplication, self._extension.releaser
+        if deduplication is None or releaser is None or self._is_requested:
             return
-        if self._extension.releaser.has_any():
+        if self._extension.config.action is not Action.DRY_RUN and releaser.has_any():
             self.request()
 
 

@@ -65,6 +65,9 @@ def warnings_at_start(opened: Resources, before: Begin | None = None) -> Iterato
             f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
             "report mix the records of both. Set DEDUP_LOG to give each store a log of its own"
         )
+    if opened.no_records:
+        yield f"{opened.no_records} This crawl keeps no records"
+        return
     if config.log_is_default and config.log is None:
         yield f"cannot write to {config.place.tried}: no records are kept. Set DEDUP_LOG"
 

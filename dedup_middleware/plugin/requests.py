@@ -27,6 +27,8 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from scrapy.core.scheduler import BaseScheduler
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from dedup_middleware.economy.economy import Event
@@ -54,7 +56,7 @@ class RequestEconomy:
         config, crawler = extension.config, extension.crawler
         self._extension, self._crawler = extension, crawler
         self._economy = Economy(mode)
-        self._is_full = False
+        self._is_full = self._has_failed = False
         # ``None``: no request waits.
         self._room: WaitingRoom | None = None
         if mode in (Mode.ON, Mode.LAST):
@@ -70,8 +72,7 @@ class RequestEconomy:
             restore(self._economy, extension.opened.store)
         except TROUBLE as error:
             extension.deduplication.fail(error)
-        scheduler = crawler.engine.scheduler
-        assert scheduler is not None
+        scheduler = _scheduler_of(crawler)
         self._next: Callable[[], Request | None] = scheduler.next_request
         # The engine has no hook between its scheduler and its downloader that neither calls an errback nor counts an
         # exception; and a scheduler class of ours would take the place of the project's.
@@ -97,7 +98,7 @@ class RequestEconomy:
 
     def _is_held(self, request: Request) -> bool:
         """Put *request* into the waiting room, if that is what it is to do."""
-        if self._extension.deduplication is None or not _may_wait(request):
+        if self._extension.deduplication is None or self._has_failed or not _may_wait(request):
             return False
         hold = self._economy.hold(request.url)
         if hold is None:
@@ -149,7 +150,9 @@ class RequestEconomy:
         waiting = self._waiting()
         if self._extension.deduplication is None or not waiting:
             return
-        released = sum(self._release(hold, count) for hold, count in self._economy.at_idle(waiting).items())
+        # Without rules, nothing that waits is a repetition.
+        wanted = waiting if self._has_failed else self._economy.at_idle(waiting)
+        released = sum(self._release(hold, count) for hold, count in wanted.items())
         if released or self._release_uncovered():
             raise DontCloseSpider
 
@@ -174,7 +177,16 @@ class RequestEconomy:
     # --- pages
 
     def visited(self, visit: Visit, response: Response, links: Iterable[str]) -> None:
-        """Learn from a page whose callback has finished."""
+        """Learn from a page whose callback has finished; after a bug no more, and then no request waits."""
+        if self._has_failed:
+            return
+        try:
+            self._learn(visit, response, links)
+        except Exception as error:  # noqa: BLE001 - a plugin bug: the page is as it was
+            self._has_failed = True
+            self._extension.goes_without("URL rules", error)
+
+    def _learn(self, visit: Visit, response: Response, links: Iterable[str]) -> None:
         kind, match = visit.verdict.kind, visit.verdict.match
         text = visit.url if kind in _OWN_TEXT else None
         if kind is VerdictKind.DUPLICATE and match is not None:
@@ -238,6 +250,13 @@ class RequestEconomy:
                         file.write(json.dumps({"left_out": url, "reason": hold.text}).encode() + b"\n")
         except OSError as error:
             self._extension.warn(f"the list of what was not fetched is not written: {error}")
+
+
+def _scheduler_of(crawler: Crawler) -> BaseScheduler:
+    """Return the scheduler of an open spider; before Scrapy 2.19, only a private attribute has it."""
+    engine: Any = crawler.engine
+    scheduler: BaseScheduler = (engine if hasattr(engine, "scheduler") else engine._slot).scheduler  # noqa: SLF001
+    return scheduler
 
 
 def marked(response: Response, output: Any) -> Any:

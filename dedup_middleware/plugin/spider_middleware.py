@@ -25,7 +25,7 @@ from dedup_middleware.urls import item_identity, request_identity
 from dedup_middleware.visit import Stage, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from scrapy import Spider
     from scrapy.http import Response
@@ -50,6 +50,14 @@ class DedupSpiderMiddleware(Component):
             yield item
         async for output in start:
             yield output
+
+    def process_start_requests(self, start: Iterable[Any], spider: Spider) -> Iterator[Any]:  # noqa: ARG002 - Scrapy's
+        """Stand in for `process_start` in Scrapy 2.15 where another middleware has only this method.
+
+        Released items may have to wait, which a plain generator cannot: they come as the output of a request.
+        """
+        self._extension.releases.idle()
+        yield from start
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         if response.url == RELEASE_URL:

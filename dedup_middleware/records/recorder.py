@@ -109,20 +109,25 @@ class Recorder:
             self._count(kind, 1)
         if reason in DIFFERENCES:
             self._count(f"kept/{reason}", 1)
-        self._alarms.finished(visit)
+        self._watch(self._alarms.finished, visit)
         if verdict.kind is not VerdictKind.NEW:
             self._record(visit)
         if self._crawl is not None:
-            self._count_for_report(self._crawl.add, host_of(visit.url), kind, visit.items_dropped)
+            self._watch(self._crawl.add, host_of(visit.url), kind, visit.items_dropped)
 
-    def _count_for_report(self, count: Callable[..., None], *page: object) -> None:
-        """Call *count* with *page*, and warn the first time that its file cannot be written: no item depends on it."""
+    def _watch(self, count: Callable[..., None], *page: object) -> None:
+        """Call *count* with *page*, and warn the first time that it fails: no item depends on it."""
         try:
             count(*page)
         except TROUBLE as error:
-            if not self._has_warned:
-                self._listener.warn(f"{error} Until then the report lacks the number of pages")
-            self._has_warned = True
+            self._warn_once(f"{error} Until then the report lacks the number of pages")
+        except Exception as error:  # noqa: BLE001 - a plugin bug
+            self._warn_once(f"{error!r} while pages were counted; please report it")
+
+    def _warn_once(self, line: str) -> None:
+        if not self._has_warned:
+            self._listener.warn(line)
+        self._has_warned = True
 
     def count_requests(self, what: str, amount: int) -> None:
         """Count requests for the report; see `crawls.Counts.requests`."""
@@ -163,7 +168,7 @@ class Recorder:
             if original is None or original.run != self._run:
                 self._count("items/dropped_for_earlier_crawls", drops)
         if self._crawl is not None:
-            self._count_for_report(self._crawl.close)
+            self._watch(self._crawl.close)
         if self._log is not None:
             try:
                 self._log.close()
