@@ -21,6 +21,7 @@ from pathlib import Path
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
+from dedup_middleware.plugin import addon
 from dedup_middleware.stores import default_backend
 
 BASES = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
@@ -29,7 +30,7 @@ COMPONENTS = (
     *default_settings.DOWNLOAD_HANDLERS_BASE.values(),
     default_settings.SCHEDULER,
     default_settings.STATS_CLASS,
-    "dedup_middleware.Addon",
+    *(path for _, path, _ in addon.COMPONENTS),
     "dedup_middleware.cli.commands.Command",
 )
 

@@ -45,6 +45,32 @@ class Articles(scrapy.Spider):
         yield from response.follow_all(css="a.next")
 
 
+class FromStartUrls(scrapy.Spider):
+    """An item a page of ``start_urls``, without a method that makes requests."""
+
+    name = "articles"
+
+    def parse(self, response):
+        yield {"url": response.url, "title": response.css("title::text").get()}
+
+
+class OldTemplate:
+    """The spider middleware of a project that an old Scrapy began: it has no ``process_start``."""
+
+    def process_spider_input(self, response, spider):
+        return None
+
+    def process_start_requests(self, start_requests, spider):
+        yield from start_requests
+
+
+class OldTemplateWithOutput(OldTemplate):
+    """The same with a method that Scrapy 2.16 refuses."""
+
+    def process_spider_output(self, response, result, spider):
+        yield from result
+
+
 class AllText(Articles):
     """An item of what a spider of articles asks a page for: two more walks over it than its title takes."""
 

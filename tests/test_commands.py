@@ -163,6 +163,7 @@ def write_log(path: Path, *records: Record) -> None:
 
 
 class TestLog:
+    @pytest.mark.every_scrapy
     def test_it_shows_what_was_dropped_and_why(self, crawled: Crawled) -> None:
         said = crawled.run("log")
         assert (said.exit_status, said.err) == (0, "")
@@ -255,6 +256,7 @@ class TestLog:
 
 
 class TestStats:
+    @pytest.mark.every_scrapy
     def test_it_sums_up_the_log(self, crawled: Crawled) -> None:
         (sums,) = crawled.run_here("stats", "--json").json
         assert sums["items_dropped"] == 1
@@ -271,6 +273,7 @@ class TestStats:
 
 
 class TestStoreInfo:
+    @pytest.mark.every_scrapy
     def test_it_shows_what_is_in_the_store(self, crawled: Crawled) -> None:
         uri = store_uri(crawled.outcome.folder)
         (info,) = crawled.run_here("store", "info", "--json").json
@@ -342,6 +345,7 @@ class TestExplain:
         assert crawled.repost in said.out
         assert "as an original of" in said.out
 
+    @pytest.mark.every_scrapy
     def test_a_duplicate_is_shown_sentence_by_sentence(self, crawled: Crawled) -> None:
         (explained,) = crawled.run_here("explain", crawled.repost, "--json").json
         assert explained["record"] == crawled.outcome.record(crawled.repost)
@@ -593,6 +597,7 @@ class TestWhoseStore:
         (line,) = said.err.splitlines()
         assert line.startswith("dedup: Cannot load the project's spiders (ZeroDivisionError")
 
+    @pytest.mark.every_scrapy
     def test_the_line_that_the_summary_prints_works(self, project: Path) -> None:
         """In a project with two spiders, and for one that keeps its log elsewhere."""
         say(project, "ADDONS = {'dedup_middleware.Addon': 500}\nTELNETCONSOLE_ENABLED = False")

@@ -6,6 +6,8 @@ import pytest
 from crawling import IN_ORDER
 from prose import article, blog, story, zh_story
 
+pytestmark = pytest.mark.every_scrapy
+
 
 @pytest.mark.parametrize("tell", [story, zh_story])
 def test_a_repost_is_dropped_natively_with_its_original_and_evidence(site, crawl, tell):

@@ -125,6 +125,7 @@ def test_kept_with_exported_or_released_items_are_those_of_a_crawl_without_the_p
     assert stored(folder) == []
 
 
+@pytest.mark.every_scrapy
 def test_a_released_item_passes_each_pipeline_and_no_spider_middleware_again(site, tmp_path):
     a, b = pair(site, 1)
     seen = {
@@ -175,6 +176,7 @@ def test_an_item_that_a_feed_wanted_waits_for_a_crawl_with_such_a_feed(site, tmp
     assert stored(tmp_path) == []
 
 
+@pytest.mark.every_scrapy
 @pytest.mark.parametrize("removed", [False, True])
 def test_an_item_of_a_jobdir_is_released_in_any_crawl_once_a_person_allows_it(site, tmp_path, removed):
     a, b = add_pairs(site, 1)
@@ -253,6 +255,7 @@ FILTERS = [
 ]
 
 
+@pytest.mark.every_scrapy
 def test_filters_choose_what_is_listed_and_exported(crawled):
     folder, urls = crawled
     for wanted, numbers in FILTERS:

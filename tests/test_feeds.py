@@ -32,6 +32,7 @@ def fed(outcome, name="stories.jsonl"):
     return [item["url"] for item in outcome.lines(name)]
 
 
+@pytest.mark.every_scrapy
 def test_a_copy_is_kept_until_each_feed_that_wants_it_has_the_story(site, crawl):
     pairs = [copies(site, number, "a", "b") for number in range(3)]
     a, b, c, d = copies(site, 4, "a", "b", "c", "d")

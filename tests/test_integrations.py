@@ -76,6 +76,7 @@ def test_pages_from_the_http_cache_get_the_same_verdicts(site, crawl):
 # --- JOBDIR
 
 
+@pytest.mark.every_scrapy
 def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
     texts = {n: story(n) for n in range(4)}
     urls = [site.add(f"/{n}", article("First", text)) for n, text in texts.items()]
@@ -131,6 +132,7 @@ def test_links_of_duplicates_come_last_within_their_slot(site, crawl, queue):
 # --- other crawls
 
 
+@pytest.mark.every_scrapy
 def test_crawlers_of_one_process_share_a_store(site, tmp_path):
     """The second one goes on after the first has closed its store, and sees what the first kept."""
     urls, _ = a_small_paper(site)

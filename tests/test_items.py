@@ -50,6 +50,7 @@ def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
     assert f"items that cannot be tagged          {len(UNTAGGABLE)}" in outcome.log.partition("dedup summary")[2]
 
 
+@pytest.mark.every_scrapy
 def test_a_request_may_ask_for_something_else(site, crawl):
     nine_of_ten = [*story(1, paragraphs=10)[:9], story(2)[0][:220], story(3)[0][:220]]
     first = site.add("/first", article("First", story(1, paragraphs=10)))

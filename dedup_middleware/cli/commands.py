@@ -18,6 +18,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from dedup_middleware import __version__
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
+from dedup_middleware.plugin.addon import missing_package, old_scrapy
 from dedup_middleware.terminal import styled, tell
 
 if TYPE_CHECKING:
@@ -174,6 +175,11 @@ def _show(text: str, status: int = 0) -> NoReturn:
     sys.exit(status)
 
 
+def _fail(trouble: str) -> NoReturn:
+    tell(trouble)
+    sys.exit(TROUBLE)
+
+
 class Command(ScrapyCommand):
     """Runs a subcommand; a user's mistake is one line and an exit status."""
 
@@ -212,7 +218,12 @@ class Command(ScrapyCommand):
         if self.name not in COMMANDS:
             name = f"store {words[0]}" if f"store {words[0]}" in COMMANDS else self.name
             wrong_call(f"unknown command {self.name!r}{suggestion(name, [*COMMANDS, 'store'])}")
-        opts.subcommand = Parser(self.name).read(words[length:])
+        if trouble := old_scrapy():
+            _fail(trouble)
+        try:
+            opts.subcommand = Parser(self.name).read(words[length:])
+        except ImportError as error:
+            _fail(missing_package(error))
         assert self.settings is not None
         try:
             self.settings.setdict(arglist_to_dict(opts.subcommand.set), priority="cmdline")

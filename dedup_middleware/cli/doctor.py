@@ -169,7 +169,8 @@ def _plugin(settings: BaseSettings) -> Iterator[Finding]:
     yield Finding(OK, "plugin", "the add-on is on")
     settings = settings.copy()
     addon.Addon().update_settings(settings)
-    for name, kind, priority in addon.COMPONENTS:
+    for name, path, priority in addon.COMPONENTS:
+        kind = load_object(path)
         found = {_loaded(component): at for component, at in settings.getwithbase(name).items()}
         if (at := found.get(kind)) != priority:
             what = "is disabled" if at is None else f"was moved from {priority} to {at}"

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import scrapy
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES
-
-from dedup_middleware.plugin.downloader_middleware import DedupDownloaderMiddleware
-from dedup_middleware.plugin.extension import ADDONS, DedupExtension
-from dedup_middleware.plugin.spider_middleware import (
-    DedupCallbackMiddleware,
-    DedupItemPipeline,
-    DedupSpiderMiddleware,
-    DropLogFormatter,
-)
+from scrapy.utils.misc import load_object
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
+#: The line that switches the plugin on.
+ADDONS = 'ADDONS = {"dedup_middleware.Addon": 500}'
+#: The oldest release that the plugin works with, as in `pyproject.toml`.
+OLDEST_SCRAPY = (2, 15)
 #: Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
 DOWNLOADER_MIDDLEWARE_PRIORITY = 25
 #: Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
@@ -31,14 +28,27 @@ CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
 PIPELINE_PRIORITY = -1000
 #: After Scrapy's own, so that a feed has taken an item, or has not, when we look.
 EXTENSION_PRIORITY = 1000
-#: The setting of each component, the component, and its priority.
-COMPONENTS: tuple[tuple[str, type, int], ...] = (
-    ("EXTENSIONS", DedupExtension, EXTENSION_PRIORITY),
-    ("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_PRIORITY),
-    ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_MIDDLEWARE_PRIORITY),
-    ("SPIDER_MIDDLEWARES", DedupCallbackMiddleware, CALLBACK_MIDDLEWARE_PRIORITY),
-    ("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_PRIORITY),
+#: The setting of each component, the component, and its priority. By name: an older Scrapy lacks what they import.
+COMPONENTS: tuple[tuple[str, str, int], ...] = (
+    ("EXTENSIONS", "dedup_middleware.plugin.extension.DedupExtension", EXTENSION_PRIORITY),
+    (
+        "DOWNLOADER_MIDDLEWARES",
+        "dedup_middleware.plugin.downloader_middleware.DedupDownloaderMiddleware",
+        DOWNLOADER_MIDDLEWARE_PRIORITY,
+    ),
+    (
+        "SPIDER_MIDDLEWARES",
+        "dedup_middleware.plugin.spider_middleware.DedupSpiderMiddleware",
+        SPIDER_MIDDLEWARE_PRIORITY,
+    ),
+    (
+        "SPIDER_MIDDLEWARES",
+        "dedup_middleware.plugin.spider_middleware.DedupCallbackMiddleware",
+        CALLBACK_MIDDLEWARE_PRIORITY,
+    ),
+    ("ITEM_PIPELINES", "dedup_middleware.plugin.spider_middleware.DedupItemPipeline", PIPELINE_PRIORITY),
 )
+_LOG_FORMATTER = "dedup_middleware.plugin.spider_middleware.DropLogFormatter"
 
 
 class Addon:
@@ -52,8 +62,33 @@ class Addon:
         return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Register the components, unless the project has placed them itself, and the quiet ``Dropped:`` line."""
-        for name, component, priority in COMPONENTS:
+        """Register the components, unless the project has placed them itself, and the quiet ``Dropped:`` line.
+
+        With an older Scrapy, or without one of the packages that the plugin needs, Scrapy logs why, and crawls without.
+        """
+        if trouble := old_scrapy():
+            raise NotConfigured(trouble)
+        try:
+            components: list[tuple[str, Any, int]] = [(name, load_object(path), at) for name, path, at in COMPONENTS]
+        except ImportError as error:
+            raise NotConfigured(missing_package(error)) from error
+        for name, component, priority in components:
             settings.setdefault_in_component_priority_dict(name, component, priority)
         if settings.getpriority("LOG_FORMATTER") == SETTINGS_PRIORITIES["default"]:
-            settings.set("LOG_FORMATTER", DropLogFormatter, priority="addon")
+            settings.set("LOG_FORMATTER", load_object(_LOG_FORMATTER), priority="addon")
+
+
+def old_scrapy() -> str:
+    """Return a line that the installed Scrapy is too old; empty if it is not."""
+    if scrapy.version_info[:2] >= OLDEST_SCRAPY:
+        return ""
+    oldest = ".".join(map(str, OLDEST_SCRAPY))
+    return (
+        f"Scrapy {scrapy.__version__} is installed, and dedup-middleware needs {oldest} or newer. "
+        f"Run `pip install --upgrade 'scrapy>={oldest}'`."
+    )
+
+
+def missing_package(error: ImportError) -> str:
+    """Return a line that a package that the plugin needs cannot be imported because of *error*."""
+    return f"dedup-middleware lacks a package it needs ({error}). Run `pip install --upgrade dedup-middleware`."

@@ -15,6 +15,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
+from scrapy.utils.misc import load_object
 
 from dedup_middleware import item_codec
 from dedup_middleware.economy.economy import Mode
@@ -30,6 +31,7 @@ from dedup_middleware.errors import (
 from dedup_middleware.model import Action
 from dedup_middleware.opening import deduplication_of, name_of_jobdir, new_run, open_at_once, open_for_crawl
 from dedup_middleware.plugin import messages
+from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
 from dedup_middleware.plugin.requests import RequestEconomy
@@ -163,9 +165,7 @@ class DedupExtension(Listener):
 
     def _warn_of_gaps(self) -> None:
         """Warn if components are missing that the add-on registers: a person has named some by hand."""
-        from dedup_middleware.plugin.addon import COMPONENTS  # noqa: PLC0415 - it imports this module
-
-        wanted = [component for _, component, _ in COMPONENTS if issubclass(component, Component)]
+        wanted = [kind for _, path, _ in COMPONENTS if issubclass(kind := load_object(path), Component)]
         missing = [c.__name__ for c in wanted if not any(issubclass(own, c) for own in self.components)]
         if missing:
             self.warn(f"pages or items are not checked without {' and '.join(missing)}: set {ADDONS}, which adds all")
@@ -397,8 +397,6 @@ class DedupExtension(Listener):
                 self._log(logging.ERROR, str(error))
 
 
-#: The line that switches the plugin on.
-ADDONS = 'ADDONS = {"dedup_middleware.Addon": 500}'
 # The crawlers whose settings name a component, and not the extension.
 _WITHOUT_EXTENSION: WeakSet[Crawler] = WeakSet()
 
