@@ -26,7 +26,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
 from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.defer import ensure_awaitable, maybe_deferred_to_future
 from twisted.internet.task import deferLater
 
 
@@ -52,6 +53,28 @@ class FromStartUrls(scrapy.Spider):
 
     def parse(self, response):
         yield {"url": response.url, "title": response.css("title::text").get()}
+
+
+class OwnProcessor:
+    """The ``ITEM_PROCESSOR`` of a project: it knows nothing of ``from_crawler``."""
+
+    def __init__(self, crawler):
+        self._pipelines = [kind() for kind in build_component_list(crawler.settings.getwithbase("ITEM_PIPELINES"))]
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def open_spider_async(self):
+        pass
+
+    async def close_spider_async(self):
+        pass
+
+    async def process_item_async(self, item):
+        for pipeline in self._pipelines:
+            item = await ensure_awaitable(pipeline.process_item(item))
+        return item
 
 
 class OldTemplate:

@@ -244,6 +244,15 @@ def test_a_defect_of_ours_takes_no_item(site, crawl, place):
     assert "please report it" in outcome.log or "Error caught on signal handler" in outcome.log
 
 
+def test_an_item_processor_of_the_projects_own_may_make_our_pipeline(site, crawl):
+    a, b = pair(site, 1)
+    settings = {"ITEM_PROCESSOR": "sample_spiders.OwnProcessor", "ITEM_PIPELINES": {}}
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
+    assert outcome.exit_status == 0
+    assert outcome.stats["item_scraped_count"] == 1
+    assert [item["url"] for item in outcome.dropped] == [b]
+
+
 def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl):
     """What was not read any more may be in any of its items."""
     told = several("Parts", [story(1), story(2)])

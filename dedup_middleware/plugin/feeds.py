@@ -112,7 +112,8 @@ class Feeds:
     @property
     def _are_piped(self) -> bool:
         """Whether items go through other pipelines than ours."""
-        pipelines = self._crawler.engine.scraper.itemproc.middlewares
+        # An ITEM_PROCESSOR of the project's own may do anything.
+        pipelines = getattr(self._crawler.engine.scraper.itemproc, "middlewares", [None])
         return any(not type(pipeline).__module__.startswith("dedup_middleware.") for pipeline in pipelines)
 
     def took(self, item: Any, came_as: type | None) -> frozenset[str] | None:

@@ -277,7 +277,15 @@ class DedupItemPipeline(Component):
     the same one.
     """
 
+    def __init__(self, extension: DedupExtension | None = None) -> None:
+        """Pass items on where an ``ITEM_PROCESSOR`` of the project's own gives no *extension*."""
+        self._is_alone = extension is None
+        if extension is not None:
+            super().__init__(extension)
+
     async def process_item(self, item: Any) -> Any:
+        if self._is_alone:
+            return item
         # All items come here, also those of errbacks and of start().
         passing, deduplication = self._extension.passing.pop(id(item), None), self._extension.deduplication
         item_entry.set(None if passing is None or passing.request is not None else passing.entry)
