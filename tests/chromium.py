@@ -8,6 +8,7 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from local_site import PATIENCE
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.support.ui import WebDriverWait
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
-#: Seconds after which something has failed: a machine at work on something else needs ten times what an idle one does.
-PATIENCE = 180.0
 _READY = "return document.documentElement.dataset.ready === 'true'"
 # It runs in containers, as root, on machines without a display and without sound.
 _OPTIONS = (

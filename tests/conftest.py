@@ -62,9 +62,9 @@ def crawl(tmp_path):
     """Run a crawl in a folder of its own: ``crawl("sample_spiders.Articles", urls=…, settings=…)``."""
     numbers = itertools.count(1)
 
-    def run(spider: str, *, folder: str | None = None, timeout: float = 60, **kwargs) -> Outcome:
+    def run(spider: str, *, folder: str | None = None, **kwargs) -> Outcome:
         path = tmp_path / (folder or f"crawl{next(numbers)}")
-        return run_job(path, write_job(path, spider, **kwargs), timeout=timeout)
+        return run_job(path, write_job(path, spider, **kwargs))
 
     return run
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forking import Forked, ForkServers
+from local_site import PATIENCE
 
 from dedup_middleware.stores import default_backend
 
@@ -152,27 +153,27 @@ def write_job(  # noqa: PLR0913 - what a job says, by name
     return [sys.executable, str(HERE / "sample_project.py"), str(path)]
 
 
-def run_job(folder: Path, command: list[str], *, timeout: float = 60) -> Outcome:
+def run_job(folder: Path, command: list[str]) -> Outcome:
     """Carry out a job and return what came of it."""
     with Running(folder, command) as running:
-        return running.wait(timeout)
+        return running.wait()
 
 
-def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run_scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy ARGUMENTS`` in the project whose job is in *folder*: same settings, same store, same log."""
     wanted = json.loads((folder / "job.json").read_text(encoding="utf8"))["settings"]
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf8")
     lines = [f"{name} = {value!r}\n" for name, value in wanted.items()]
     (folder / "project.py").write_text("".join(lines), encoding="utf8")
-    return scrapy(*arguments, folder=folder, env=environment(), timeout=timeout)
+    return scrapy(*arguments, folder=folder, env=environment())
 
 
-def scrapy(*arguments: str, folder: Path, env: dict[str, str], timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def scrapy(*arguments: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy ARGUMENTS`` in *folder* with this environment, and nothing at its stdin."""
     command = [sys.executable, "-m", "scrapy", *arguments]
     process = start(folder, command, env)
     try:
-        said = process.communicate(timeout=timeout)
+        said = process.communicate(timeout=PATIENCE)
     except BaseException:
         process.kill()
         process.communicate()
@@ -251,7 +252,7 @@ class Running:
         self._process.kill()
         return self.wait()
 
-    def wait(self, timeout: float = 60) -> Outcome:
+    def wait(self, timeout: float = PATIENCE) -> Outcome:
         """Return what came of it, once it has ended."""
         _, stderr = self._process.communicate(timeout=timeout)
         return Outcome(self.folder, self._process.returncode, stderr)

@@ -10,6 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+#: Seconds after which what has not happened never will: a machine at work on something else takes minutes for a second.
+PATIENCE = 600
+
 
 @dataclass
 class Answer:
@@ -126,7 +129,7 @@ class Site:
         return Handler
 
 
-def wait_until(condition: object, seconds: float = 20) -> None:
+def wait_until(condition: object, seconds: float = PATIENCE) -> None:
     """Return once ``condition()`` is true; AssertionError after *seconds*."""
     deadline = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]

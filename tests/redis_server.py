@@ -50,7 +50,7 @@ class RedisServer:
         # A value may be several words.
         arguments = [part for name, value in given.items() for part in (f"--{name}", *value.split(" "))]
         self._process = subprocess.Popen([self._command, *arguments], stdout=subprocess.DEVNULL)
-        wait_until(self._answers, 30)
+        wait_until(self._answers)
 
     def freeze(self) -> None:
         """Let the server say nothing any more."""

@@ -18,6 +18,7 @@ import attrs
 import pydantic
 import scrapy
 from itemadapter import ItemAdapter
+from local_site import PATIENCE
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, DropItem
 from scrapy.extensions.feedexport import BlockingFeedStorage
@@ -322,7 +323,7 @@ async def held(crawler):
     """Return once every stat that HOLD_UNTIL names has reached its value."""
     until = crawler.settings.getdict("HOLD_UNTIL")
     pathlib.Path("held").touch()  # noqa: ASYNC240 - a test waits for it
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + PATIENCE
     while any(crawler.stats.get_value(name, 0) < least for name, least in until.items()):
         if time.monotonic() > deadline:
             raise AssertionError(f"never came: {until}")

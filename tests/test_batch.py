@@ -434,7 +434,7 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in conf.items()))
     env = environment() | {"SPARK_CONF_DIR": str(tmp_path)}
     command = ["dedup", "batch", *map(str, paths), "-o", "on-spark", "--json", "--spark", "local[1]"]
-    done = scrapy(*command, folder=tmp_path, env=env, timeout=600)
+    done = scrapy(*command, folder=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pages"] == 50
     for name in ("verdicts.jsonl", "clusters.jsonl"):

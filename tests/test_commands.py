@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import pytest
 from crawling import Outcome, run_job, scrapy, store_uri, write_job
-from local_site import Site
+from local_site import PATIENCE, Site
 from prose import article, blog, story
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
@@ -214,7 +214,7 @@ class TestLog:
             env=ENVIRONMENT | {"PYTHONIOENCODING": "ascii"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
@@ -454,7 +454,7 @@ def at_a_terminal(*arguments: str, folder: Path, keys: str, status: int = 0) -> 
     with os.fdopen(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
         while chunk := terminal.read(65_536):
             shown += chunk
-    assert process.wait(timeout=60) == status
+    assert process.wait(timeout=PATIENCE) == status
     return shown.decode().replace("\r\n", "\n")
 
 

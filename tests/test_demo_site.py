@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from crawling import scrapy
+from local_site import PATIENCE
 from parsel import Selector
 
 from spiders.newspaper import PARTIAL_KINDS, SITES, Kind, Newspaper, site_map
@@ -37,7 +38,7 @@ def newspaper() -> Iterator[Newspaper]:
 
 def get(newspaper: Newspaper, target: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
     """Request *target* once, a URL for a proxy or a path, following nothing."""
-    connection = HTTPConnection(urlsplit(newspaper.proxy).netloc, timeout=10)
+    connection = HTTPConnection(urlsplit(newspaper.proxy).netloc, timeout=PATIENCE)
     try:
         connection.request("GET", target, headers=headers or {})
         response = connection.getresponse()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from local_site import PATIENCE
 from prose import article, blog, story
 
 from dedup_middleware.settings import Config
@@ -112,7 +113,7 @@ def run_shell(command: str, folder: Path) -> str:
     """Return the output of a command of the documentation; 3 says that this crawl has no such page."""
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
+        ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode in {0, 3}, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
@@ -143,7 +144,7 @@ def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None
     for block in filter(runs, BLOCKS[page]):
         if block.language == "python":
             code = [sys.executable, "-c", _GIVEN + block.text]
-            done = subprocess.run(code, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(code, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
             assert done.returncode == 0, done.stderr
             expected = BLOCKS[page][BLOCKS[page].index(block) + 1 :][:1]
             if expected and expected[0].before.endswith(("prints:", "输出：")):

@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import polars as pl
 import pytest
+from local_site import PATIENCE
 from prose import article, blog, story, zh_story
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -35,7 +36,7 @@ A, B, C = PAGES
 
 def run(name: str, *arguments: object) -> str:
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
 def test_every_example_has_a_test() -> None:
@@ -85,7 +86,7 @@ def test_a_notebook(site: Site, crawl: Callable[..., Outcome]) -> None:  # "reco
     shutil.copy(outcome.folder / "records.jsonl", folder / "log.jsonl")
     code = "\n".join(line for cell in cells for line in ["", "print('----')", *"".join(cell["source"]).splitlines()])
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=outcome.folder, check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], cwd=outcome.folder, check=True, capture_output=True, text=True, timeout=PATIENCE
     )
     _, verdicts, hosts, scores, on_the_line = done.stdout.split("----")
     assert "dropped" in verdicts
@@ -97,14 +98,14 @@ def test_a_notebook(site: Site, crawl: Callable[..., Outcome]) -> None:  # "reco
 def test_a_service() -> None:  # "service"
     command = [sys.executable, str(EXAMPLES / "service.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
-        stop = threading.Timer(30, service.kill)
+        stop = threading.Timer(PATIENCE, service.kill)
         stop.start()
         try:
             assert service.stdout is not None
             address = service.stdout.readline().split()[-1]
 
             def ask(page: object) -> dict[str, object]:
-                with urlopen(Request(address, json.dumps(page).encode()), timeout=20) as answer:
+                with urlopen(Request(address, json.dumps(page).encode()), timeout=PATIENCE) as answer:
                     return json.load(answer)
 
             answers = [ask({"url": url, "html": html}) for url, html in PAGES.items()]

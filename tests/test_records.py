@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from local_site import PATIENCE
 
 import dedup_middleware
 from dedup_middleware import open_records
@@ -263,5 +264,5 @@ class TestOpenRecords:
     def test_it_needs_no_scrapy(self) -> None:
         hidden = "import sys; sys.modules |= dict.fromkeys(('scrapy', 'twisted'))"
         names = "from dedup_middleware import Record, Records, open_records"
-        subprocess.run([sys.executable, "-c", f"{hidden}; {names}"], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", f"{hidden}; {names}"], check=True, timeout=PATIENCE)
         assert {"Record", "Records", "open_records"} <= {*dedup_middleware.__all__}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import environment
-from local_site import Answer, wait_until
+from local_site import PATIENCE, Answer, wait_until
 from prose import article, blog, story
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def scrapyd(folder: Path) -> Iterator[Callable[..., dict[str, Any]]]:
 
     def ask(service: str, *, post: bool = False, **fields: str) -> dict[str, Any]:
         url, data = f"http://127.0.0.1:{port}/{service}.json", urllib.parse.urlencode(fields)
-        with urllib.request.urlopen(*([url, data.encode()] if post else [f"{url}?{data}"]), timeout=60) as answer:
+        with urllib.request.urlopen(*([url, data.encode()] if post else [f"{url}?{data}"]), timeout=PATIENCE) as answer:
             return json.load(answer)
 
     def is_up() -> bool:
@@ -98,7 +98,7 @@ def scrapyd(folder: Path) -> Iterator[Callable[..., dict[str, Any]]]:
         env = environment() | {"XDG_DATA_HOME": str(folder / "data")}
         process = subprocess.Popen([sys.executable, "-m", "scrapyd"], cwd=folder, env=env, stdout=log, stderr=log)
         try:
-            wait_until(lambda: process.poll() is not None or is_up(), 30)
+            wait_until(lambda: process.poll() is not None or is_up())
             assert process.poll() is None, (folder / "daemon.log").read_text()
             yield ask
         finally:
@@ -121,9 +121,9 @@ def test_two_jobs_of_one_spider_at_a_time(site, tmp_path):
         jobs = []
         for number in (1, 2):
             jobs.append(ask("schedule", post=True, project="shop", spider="pages", urls=",".join(urls))["jobid"])
-            wait_until(lambda number=number: site.paths().count("/held") == number, 60)
+            wait_until(lambda number=number: site.paths().count("/held") == number)
         release.set()
-        wait_until(lambda: {job["id"] for job in ask("listjobs", project="shop")["finished"]} == {*jobs}, 60)
+        wait_until(lambda: {job["id"] for job in ask("listjobs", project="shop")["finished"]} == {*jobs})
     first, second = (fed(tmp_path, job) for job in jobs)
     assert first == [a, b, held]
     assert second == urls

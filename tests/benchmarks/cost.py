@@ -29,7 +29,7 @@ def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) ->
     if store:
         settings["DEDUP_STORE"] = store.replace("{}", folder.name)
     command = write_job(folder, "sample_spiders.AllText", urls=urls, plugin=plugin, settings=settings, afresh=True)
-    outcome = run_job(folder, command, timeout=600)
+    outcome = run_job(folder, command)
     if outcome.exit_status:
         sys.exit(outcome.stderr)
     return outcome

@@ -534,11 +534,11 @@ def test_a_server_that_is_frozen_is_away_after_its_time_out(tmp_path: Path, call
         with pytest.raises(StoreAwayError, match=r"[Tt]imeout|timed out"):
             _calls(store)[call]()
         store.close()
-        # Without a time-out it would be a minute; a busy machine adds seconds.
-        assert time.monotonic() - began < 5
+        # Without a time-out it would be a minute or more; a busy machine adds seconds.
+        assert time.monotonic() - began < 30
         with pytest.raises(StoreAwayError, match=r"[Tt]imeout|timed out"):
             opened(f"{server.url}?timeout=0.5")
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         assert server._process is not None
         server._process.send_signal(signal.SIGCONT)
         store = opened(server.url)

@@ -16,6 +16,7 @@ import pytest
 from beside import shared_uri
 from crawling import environment
 from engines import ENGINES, need
+from local_site import PATIENCE
 from msgspec import structs
 
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
@@ -464,7 +465,7 @@ def test_forked_child_is_refused_and_harms_nobody(
     scheme, _, option = kind.partition("?")
     uri = shared_uri(kind, path.parent, request) if kind == "redis" else f"{scheme}:{path}{option and f'?{option}'}"
     command = [sys.executable, "-c", _FORK, uri, guard]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False)
     is_private = kind in (*ENGINES, "sqlite")
     assert (done.returncode, done.stdout, done.stderr) == (0, "refused\n" if is_private else "", "")
     store = open_store(uri, fingerprint_scheme=SCHEME)
