@@ -11,11 +11,13 @@ from lxml import etree
 
 from dedup_middleware import budget
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
+from dedup_middleware.checks.address import named_parts
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.model import Page
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import pieces
+from dedup_middleware.text.words import without_numbering
 from dedup_middleware.urls import addressed
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ _UNDECODED = "\ufffd"
 # A text with a greater share of these characters was decoded with the wrong encoding.
 _MAX_UNDECODED = 0.05
 #: Raise it with every change by which a page may be read otherwise: its main text, its title, its context.
-READING = 1
+READING = 2
 DIGEST_BYTES = 16
 
 
@@ -52,6 +54,7 @@ class PageReader:
         """Return the page whose tree has *root*; `UncheckableError` if it is not all there, or costs too much."""
         extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
         features = addressed(extracted.features, url, identities)
+        features = replace(features, labels=frozenset(), named=named_parts(url, features.labels))
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
         doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate
         return replace(page, body_digest=body_digest, is_doubtful=doubtful, is_boilerplate=boilerplate)
@@ -68,7 +71,7 @@ class PageReader:
         budget: Budget = UNLIMITED,
     ) -> Page:
         """Return the page, or the item of the request *source*, with this text; `UncheckableError` beyond *budget*."""
-        texts = tuple(pieces(paragraphs))
+        texts = tuple(without_numbering(pieces(paragraphs)))
         text = "".join(texts)
         if text.count(_UNDECODED) > _MAX_UNDECODED * len(text):
             raise UncheckableError(Reason.NO_CHARSET)

@@ -7,14 +7,16 @@ the main text among the elements around them and trims its edges, `names` reads 
 
 from __future__ import annotations
 
+from heapq import merge
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lxml import etree
 
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.extraction.blocks import LOOKED_AT, MOSTLY_LINKS, collapsed, plain_elements, read_page
-from dedup_middleware.extraction.choice import choose, shown_blocks
+from dedup_middleware.extraction.blocks import LOOKED_AT, MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
+from dedup_middleware.extraction.choice import Choice, choose, shown_blocks
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
@@ -22,7 +24,7 @@ from dedup_middleware.registry import Registry
 from dedup_middleware.text.titles import is_echoed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from lxml.etree import _Element
 
@@ -115,6 +117,12 @@ class Texts(NamedTuple):
     """The share of the paragraphs in the page's running text outside of boilerplate, 0 to 1."""
     is_boilerplate: bool = False
     """Whether the paragraphs stand in what calls itself boilerplate (comments, a menu), and other text does not."""
+    rest: Sequence[str] = ()
+    """What the page shows outside of its main text and its frame, what is not text included, each with its place."""
+    labels: Sequence[str] = ()
+    """The short texts of the frame: menus, breadcrumbs."""
+    formats: frozenset[str] = frozenset()
+    """The tags and classes of the block-level elements that hold text."""
 
 
 def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
@@ -141,7 +149,31 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
         headings[0] if headings else "",
         chosen.share,
         chosen.is_boilerplate,
+        _rest(page, chosen, is_chosen),
+        _labels(page, chosen),
+        frozenset(map("{} {}".format, page.tags, page.classes)),
     )
+
+
+def _rest(page: PageBlocks, chosen: Choice, is_chosen: Collection[int]) -> list[str]:
+    """Return what *page* shows outside of its main text and its frame, in document order, and where in the text."""
+    frame, total = chosen.frame, len(is_chosen)
+    rest: list[str] = []
+    marks = [(place, node, f"\0{what}") for place, node, what in page.marks]
+    blocks = [(place, block.node, block.text) for place, block in enumerate(page.blocks)]
+    paragraphs = 0
+    for place, node, text in merge(blocks, marks, key=itemgetter(0)):
+        if text[:1] != "\0" and id(page.blocks[place]) in is_chosen:
+            paragraphs += 1
+        elif not frame[node] or page.tags[node] == "h1":
+            rest.append(f"{paragraphs if paragraphs < total else 'end'} {text}")
+    return rest
+
+
+def _labels(page: PageBlocks, chosen: Choice) -> list[str]:
+    frame = chosen.frame
+    labels = [text for text in page.labels if len(text) <= MAX_LABEL]
+    return labels + [b.text for b in page.blocks if len(b.text) <= MAX_LABEL and frame and frame[b.node]]
 
 
 def check_complete(root: etree._Element) -> None:
@@ -159,6 +191,8 @@ def check_complete(root: etree._Element) -> None:
         raise UncheckableError(Reason.NESTED_TOO_DEEPLY)
 
 
+#: Characters of a text of the frame that may name what a page is about.
+MAX_LABEL = 60
 #: With a smaller share of a page's running text outside of boilerplate, the main text may be elsewhere.
 SURE_SHARE = 0.1
 

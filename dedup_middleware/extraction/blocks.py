@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lxml import etree, html
 
 from dedup_middleware.budget import UncheckableError
+from dedup_middleware.extraction.marks import MARKED, icon_of, is_file, mark_of
 from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of
 from dedup_middleware.reasons import Reason
 
@@ -61,6 +62,11 @@ class PageBlocks:
     blocks: list[Block] = field(default_factory=list)
     links: list[tuple[int, str]] = field(default_factory=list)
     """The texts that are links and not kept as blocks, each with the index of the block that it stands before."""
+    labels: list[str] = field(default_factory=list)
+    """The texts of links, each by itself."""
+    marks: list[tuple[int, int, str]] = field(default_factory=list)
+    """What is shown and is not text, outside of links: the index of the block that it stands in or before, of its
+    element, and what it is, see `marks.mark_of`."""
     parents: list[int] = field(default_factory=lambda: [-1])
     tags: list[str] = field(default_factory=lambda: [""])
     classes: list[str | None] = field(default_factory=lambda: [None])
@@ -122,6 +128,11 @@ class _Writer:
         self.letters = 0
         self.pieces.clear()
 
+    def mark(self, what: str) -> None:
+        """Note what is shown here and is not text."""
+        if what:
+            self.page.marks.append((len(self.page.blocks), self._enter(), what))
+
     def _enter(self) -> int:
         """Enter the open elements that are not on the page yet; return the innermost one's index."""
         path, page = self.path, self.page
@@ -158,7 +169,7 @@ def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = Fa
 
 # A call for each kind of element would add half of the time.
 def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  # noqa: C901, PLR0912, PLR0915
-    pieces, path, flush = writer.pieces, writer.path, writer.flush
+    pieces, path, flush, labels = writer.pieces, writer.path, writer.flush, writer.page.labels
     role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN
     # iter() does not report where elements end, and is still quicker than what does: count down the children to come.
     opened: list[tuple[etree._Element, Role | None, int]] = []
@@ -173,8 +184,11 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
                 path.append(element)
             elif role is link:
                 # A link within the page is not counted: anchors of headings, marks of footnotes.
-                role = None if element.get("href", "#")[:1] == "#" else link
+                href = element.get("href", "#")
+                role = None if href[:1] == "#" else link
                 links += role is link
+                if is_file(href):
+                    writer.mark(f"file {href}")
             elif role is unseen:
                 if tag == "template" and is_shadow_root(element):
                     role = block
@@ -182,6 +196,8 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
                         flush()
                     path.append(element)
                 else:
+                    if tag in MARKED and not hidden and not links:
+                        writer.mark(mark_of(element))
                     hidden += 1
             elif pieces:
                 flush()
@@ -189,11 +205,16 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
         if children := len(element):
             opened.append((element, role, remaining))
             remaining = children
+        elif role is None and not text and not links and not hidden:
+            # An icon, or a text that a style sheet writes.
+            writer.mark(icon_of(element))
         while True:
             if text and not text.isspace():
                 pieces.append(text)
                 if links:
-                    writer.letters += len(text.strip())
+                    bare = text.strip()
+                    writer.letters += len(bare)
+                    labels.append(bare)
                 else:
                     writer.unlinked = True
             elif text and pieces:

@@ -86,6 +86,9 @@ LIST_LETTERS = 60
 # Less than two sentences: a wall, a notice, a motto.
 TOO_LITTLE = 150
 
+# They are no running text, and still show what the page is about: a form that is filled in, a caption.
+SHOWING = frozenset({"form", "figcaption", "noscript"})
+
 # How a paragraph is set: the tag and the class of its element and of the one around that.
 _Format: TypeAlias = "tuple[str, str | None, str, str | None]"
 
@@ -99,6 +102,8 @@ class Choice(NamedTuple):
     """How much of the page's running text that is, outside of its boilerplate: 0 to 1."""
     is_boilerplate: bool = False
     """Whether it stands in what calls itself boilerplate, although other text does not."""
+    frame: Sequence[bool] = ()
+    """Of each element, whether it is in the page's frame: in menus, footers, sidebars or comments."""
 
 
 def choose(page: PageBlocks) -> Choice:
@@ -194,7 +199,25 @@ class _WeighedPage:
         base = levels[container]
         total = sum([w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base])
         share = min(1.0, weight / total) if total else 0.0
-        return Choice([page.blocks[i] for i in run], share, self._is_boilerplate(container))
+        chosen = [page.blocks[i] for i in run]
+        return Choice(chosen, share, self._is_boilerplate(container), self._frame(container))
+
+    def _frame(self, container: int) -> list[bool]:
+        """Return of each element whether it is in the frame: in boilerplate that the *container* is not in.
+
+        What is hidden is not, for a script may show it, and a sidebar is not, for it may have facts about the page.
+        """
+        parents, signs, tags = self.page.parents, self.signs, self.page.tags
+        around = {container}
+        while container > 0:
+            container = parents[container]
+            around.add(container)
+        frame = [False] * len(parents)
+        for node in range(1, len(parents)):
+            is_frame = signs[node] & BOILERPLATE and not signs[node] & HIDDEN and node not in around
+            is_frame = is_frame and tags[node] not in SHOWING
+            frame[node] = frame[parents[node]] or bool(is_frame)
+        return frame
 
     def _levels(self) -> tuple[list[int], list[int]]:
         """Return for each element its signs, 0 for a mere wrapper, and in how many elements of boilerplate it is.

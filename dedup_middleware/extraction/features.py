@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha256
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,9 @@ from xxhash import xxh32_digest
 
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
-from dedup_middleware.text.clauses import MONTHS, folded, one_line, without_separators
-from dedup_middleware.text.titles import without_view
+from dedup_middleware.text.clauses import MONTHS, folded, one_line, reduced, without_separators
+from dedup_middleware.text.titles import row_of, without_view
+from dedup_middleware.text.words import SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,6 +36,10 @@ _CANONICAL = etree.XPath("string((/html/head/link[@rel = 'canonical'][@href])[la
 _DATA = frozenset({"application/ld+json", "application/json"})
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
+#: Bytes of the digest of what is shown beside the main text.
+CONTENT_DIGEST = 16
+#: Formats by which two templates are compared: the least of their hashes, which estimate how many both have.
+TEMPLATE_SKETCH = 16
 #: Texts around the main text that are told apart; what follows counts as one.
 MAX_TEXTS = 127
 #: Values with numbers that are read from the data of one script, and characters of the data of all scripts.
@@ -41,6 +47,7 @@ MAX_DATA, MAX_DATA_LENGTH = 256, 200_000
 #: An address is cut here, and then leads nowhere.
 MAX_ADDRESS = 2_000
 _DIGITS = b"0123456789"
+symbols_of = re.compile(f"[{SIGNS}]").findall
 _DIGIT = re.compile(r"[\d\u00b2\u00b3\u00b9]")
 # Characters of a line that may be a date and little else.
 _MAX_DATE = 60
@@ -51,17 +58,28 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     title, heading, texts = _short(_TITLE(root)), _short(found.heading), found.others
     if not title and not heading and (first := next(root.iter("h1"), None)) is not None:
         heading = _short(_TEXT(first))
-    if heading in title or folded(heading) in folded(title):
-        heading = ""
     rest = "\n".join(texts[MAX_TEXTS:])
     around = frozenset(map(text_hash, [*texts[:MAX_TEXTS], *[rest] * bool(rest)]))
     # The numbers of a title are a part of it, and "page 1 of 2" names a view.
     with_facts = (
         text for text in texts if has_number(text) and text not in {title, found.heading} and without_view(text)
     )
-    facts = [*all_facts(with_facts), *_data_facts(root)]
+    facts = [*all_facts(with_facts, counts=False), *_data_facts(root)]
     canonical = str(_CANONICAL(root))[:MAX_ADDRESS].strip()
-    return PageFeatures(title, heading, around, frozenset(map(fast_hash, facts)), canonical)
+    content = _digest(title, found.rest)
+    labels = frozenset([folded(label) for label in found.labels])
+    lines = (*texts, *found.labels)
+    template = frozenset(sorted(map(fast_hash, found.formats))[:TEMPLATE_SKETCH])
+    return PageFeatures(
+        title, heading, around, frozenset(map(fast_hash, facts)), canonical, content, template, labels, lines
+    )
+
+
+def _digest(title: str, rest: Iterable[str]) -> bytes:
+    """Return a digest of a *title* and of what is shown beside the main text: words, symbols and marks, in order."""
+    text = "\n".join(rest)
+    shown = (row_of(title), reduced(text).replace("\n", ""), *symbols_of(text), *(m for m in rest if "\0" in m))
+    return sha256("\n".join(shown).encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
 
 
 def _data_facts(root: etree._Element) -> Iterator[str]:
@@ -123,6 +141,8 @@ _UNIT = re.compile(r" *([%‰°€£¥₹₽$]|[^\W\d_]+(?:[ .-]{1,2}[^\W\d_]+)?
 _JOINED = str.maketrans(".-", "  ")
 _CURRENCY, _SIGNS = frozenset("$€£¥₹₽#№"), frozenset("-−+")
 _LABEL_LENGTH = 24
+#: Letters of the name of a unit: "kg", "m2", "kWh".
+MAX_UNIT = 3
 # A number by itself is a fact from this length on: a serial number, a price with its decimals.
 _MIN_BARE = 5
 #: Lines with numbers around a text that are read: some twenty times what a page has.
@@ -137,8 +157,11 @@ _COUNTED = re.compile(
 _IDENTIFIER = re.compile(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$|^\d{9,}$")
 
 
-def facts_of(text: str) -> Iterator[str]:
-    """Yield the numbers of *text*, folded, with the unit, currency or label beside each. O(len(text))."""
+def facts_of(text: str, *, counts: bool = True) -> Iterator[str]:
+    """Yield the numbers of *text*, folded, with the unit, currency or label beside each. O(len(text)).
+
+    Without *counts*, those before a longer word are left out: it counts visits, answers, rooms.
+    """
     text = _without_times(without_separators(folded(text)), " ; ")
     for number in _NUMBER.finditer(text):
         unit = found[1].translate(_JOINED) if (found := _UNIT.match(text, number.end())) else ""
@@ -148,7 +171,7 @@ def facts_of(text: str) -> Iterator[str]:
         if currency in _CURRENCY:
             yield f"{currency}{sign}{number[0]} {unit}"
         elif unit:
-            if not _COUNTED.match(unit):
+            if (counts or len(unit.split()[0]) <= MAX_UNIT) and not _COUNTED.match(unit):
                 yield f"{sign}{number[0]} {unit}"
         elif label := _last_word(before):
             if not _COUNTED.match(label):
@@ -174,10 +197,13 @@ def has_number(text: str) -> bool:
     return _HAS_NUMBER.search(text) is not None
 
 
-def all_facts(texts: Iterable[str]) -> set[str]:
+def all_facts(texts: Iterable[str], *, counts: bool = True) -> set[str]:
     """Return the facts in *texts*; what follows the first `MAX_FACTS_LENGTH` of them counts as one. O(characters)."""
     text = "\n".join(filter(has_number, texts))
-    return {*facts_of(text[:MAX_FACTS_LENGTH]), *([text[MAX_FACTS_LENGTH:]] if len(text) > MAX_FACTS_LENGTH else [])}
+    return {
+        *facts_of(text[:MAX_FACTS_LENGTH], counts=counts),
+        *([text[MAX_FACTS_LENGTH:]] if len(text) > MAX_FACTS_LENGTH else []),
+    }
 
 
 def facts_of_data(data: object, most: int) -> Iterator[str]:

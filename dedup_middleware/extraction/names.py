@@ -34,8 +34,8 @@ _BLOCKS = """
 # Buttons are read, for one that its author forgot to close holds the rest of the page; so is <noscript>, where some
 # forums keep whole threads.
 _UNSEEN = """
-    applet area audio base canvas datalist embed frame frameset head iframe input link map math meta noembed noframes
-    object optgroup option param rp rt script select source style svg template textarea title track video
+    applet area audio base canvas datalist embed frame frameset head iframe img input link map math meta noembed
+    noframes object optgroup option param rp rt script select source style svg template textarea title track video
 """
 
 ROLES: dict[object, Role] = {
@@ -128,7 +128,7 @@ _HIDING = {
     **dict.fromkeys(["hidden", "hide", "no-display", "invisible", "w-condition-invisible"], MILD | HIDDEN),
 }
 _NAME_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 # Names longer than this are generated, and would let a hostile page fill the cache.
 _NAME_LENGTH = 200

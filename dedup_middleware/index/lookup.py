@@ -35,7 +35,7 @@ COMMON_IN_STORE = 3
 COMMON_ON_HOST = 2
 #: Characters of a page's text that are kept, for `explain` and alignment: an article is shorter, and no page can fill
 #: a disk.
-TEXT_LIMIT = 20_000
+TEXT_LIMIT = 100_000
 
 ALL = Eligibility()
 

@@ -64,7 +64,7 @@ Identity = Annotated[bytes, msgspec.Meta(min_length=_IDENTITY_BYTES, max_length=
 # A longer value was not written by us. A kept text has `TEXT_LIMIT` characters of at most four bytes. A page with the
 # most clauses and texts that are allowed takes 1 MB. A posting list has as many pages as make a clause boilerplate, or
 # as have open claims of one identity.
-_MAX_TEXT, _MAX_PAGE, _MAX_POSTINGS, _MAX_VALUE = 4 * 20_000, 8 * 2**20, 2**16, 2**20
+_MAX_TEXT, _MAX_PAGE, _MAX_POSTINGS, _MAX_VALUE = 4 * 100_000, 8 * 2**20, 2**16, 2**20
 
 # --- keys
 
@@ -277,8 +277,8 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     time: str
     feeds: frozenset[str] | None
     source: bytes
-    features: tuple[bytes, bytes, bytes, bytes] | None
-    """Title, heading, texts and facts of the context."""
+    features: tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes] | None
+    """Title, heading, texts and facts of the context, the digest of the content, the named parts of the URL."""
     items: tuple[bool, bytes, bytes, bool] | None
     """Of the content of its items: whether all hashes of the page are in it, the other hashes, values, has_text."""
     original: tuple[int, Annotated[float, msgspec.Meta(ge=0, le=1)], bytes] | None
@@ -308,7 +308,15 @@ def encode_page(page: StoredPage) -> bytes:
         page.source,
         None
         if features is None
-        else (_bytes(features.title), _bytes(features.heading), _joined(features.texts), _joined(features.facts)),
+        else (
+            _bytes(features.title),
+            _bytes(features.heading),
+            _joined(features.texts),
+            _joined(features.facts),
+            features.content,
+            _joined(features.template),
+            _joined(features.named),
+        ),
         items,
         None if page.original is None else (page.original, page.score, page.original_digest),
         None if page.standing is None else _whole_texts(page.standing),
@@ -330,12 +338,15 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
     hashes = frozenset(_split(record.hashes, HASH_BYTES))
     features = content = None
     if record.features is not None:
-        title, heading, texts, facts = record.features
+        title, heading, texts, facts, shown, template, named = record.features
         features = PageFeatures(
             _text(title),
             _text(heading),
             frozenset(_split(texts, STORED_TEXT_BYTES)),
             frozenset(_split(facts, FAST_HASH_BYTES)),
+            content=shown,
+            template=frozenset(_split(template, FAST_HASH_BYTES)),
+            named=frozenset(_split(named, FAST_HASH_BYTES)),
         )
     if record.items is not None:
         has_all, others, values, has_text = record.items

@@ -86,6 +86,11 @@ def weight(clause: str) -> int:
 
 def folded(text: str) -> str:
     """Return *text* as compared: NFKC, case-folded, Traditional as Simplified, nothing invisible. O(len(text))."""
+    return plain(text).casefold()
+
+
+def plain(text: str) -> str:
+    """Return *text* as :func:`folded` does, with its capitals. O(len(text))."""
     if not text.isascii():
         if RARE.search(text):
             # Sorting marks into canonical order is quadratic in their run.
@@ -95,7 +100,7 @@ def folded(text: str) -> str:
         for wide, narrow in FULL_WIDTH:
             text = text.replace(wide, narrow)
         text = simplified(unicodedata.normalize("NFKC", text))
-    return text.casefold()
+    return text
 
 
 def clauses(text: str) -> list[tuple[str, int]]:

@@ -6,6 +6,8 @@ A word is a run of letters with their marks, a run of digits, or one character o
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from rapidfuzz.distance import Indel
@@ -29,11 +31,21 @@ _LONGEST_RUNS = 10_000
 _UNSPACED = SPACELESS + KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY + "\U00020000-\U0003ffff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
+
+
+def _symbols() -> str:
+    found = (c for c in map(chr, range(0x2000)) if unicodedata.category(c) in {"Sm", "Sc"})
+    return "".join(map(re.escape, found))
+
+
+#: Symbols that carry meaning, as a class of characters: signs, currencies, check marks, arrows, suits, emoji, "C++".
+#: Bullets, quotes, dashes and other punctuation are typography.
+SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
 _ASCII_WORD = re.compile(r"[0-9]+|[A-Za-z]+")
-_WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{_UNSPACED}]*)*")
+WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{_UNSPACED}]*)*")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
-_TERM = re.compile(rf"(?=([{_UNSPACED}]{{2}})).|(?<=[{_UNSPACED}])[{_UNSPACED}]|({_WORD.pattern})")
+_TERM = re.compile(rf"(?=([{_UNSPACED}]{{2}})).|(?<=[{_UNSPACED}])[{_UNSPACED}]|({WORD.pattern})")
 #: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
 VARIANTS = [
     frozenset("的地得"),
@@ -49,7 +61,7 @@ def words_of(text: str) -> list[str]:
 
 def split_words(text: str) -> list[str]:
     """Return the words of *text* as they are written. O(len(text))."""
-    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+    return (_ASCII_WORD if text.isascii() else WORD).findall(text)
 
 
 def is_unspaced(word: str) -> bool:
@@ -130,6 +142,29 @@ def without_credits(paragraphs: Iterable[str]) -> Iterator[str]:
             continue
         dateline = _DATELINE.match(paragraph)
         yield paragraph[dateline.end() :] if dateline else paragraph
+
+
+# "1 ", "12. ", "3:1 ", "(4) " before a line.
+_NUMBERED = re.compile(r"\W{0,2}(?:\d{1,3}[:.])?(\d{1,4})[.:)\]]{0,2}\s+(?=\D)")
+# Lines in a row, and the share of these whose numbers follow one another.
+_FEWEST_NUMBERED, _IN_ORDER = 3, 0.8
+
+
+def without_numbering(paragraphs: Iterable[str]) -> list[str]:
+    """Return *paragraphs* without the numbers of lines, verses or sections, if they are numbered in their order.
+
+    Sites number the same lines in ways of their own, or not at all. O(paragraphs).
+
+    >>> without_numbering(["1 In the beginning", "2 And the earth", "3 And God said"])
+    ['In the beginning', 'And the earth', 'And God said']
+    """
+    lines = [*paragraphs]
+    found = [(place, match, int(match[1])) for place, line in enumerate(lines) if (match := _NUMBERED.match(line))]
+    steps = sum(after[2] - before[2] == 1 for before, after in pairwise(found))
+    if len(found) >= _FEWEST_NUMBERED and steps >= _IN_ORDER * (len(found) - 1):
+        for place, match, _ in found:
+            lines[place] = lines[place][match.end() :]
+    return lines
 
 
 def without_links(paragraphs: Iterable[str]) -> Iterator[str]:
