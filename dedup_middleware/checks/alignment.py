@@ -10,14 +10,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.text.clauses import MONTHS, clauses, folded, reduced_once, sentences, significant_clauses, weight
+from dedup_middleware.text.clauses import (
+    MONTHS,
+    clauses,
+    folded,
+    plain,
+    reduced_once,
+    sentences,
+    significant_clauses,
+    weight,
+)
 from dedup_middleware.text.words import (
     LONG_WORD,
     SAME_WORD,
+    SIGNS,
+    WORD,
     differ_in_numbers,
     is_unspaced,
     likeness,
@@ -27,7 +40,7 @@ from dedup_middleware.text.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.text.words import Replacement
@@ -45,6 +58,16 @@ MIN_IN_PIECES = 0.5
 NOISE = 2
 #: Longer texts should not be compared: what a store keeps of the other one by default is a fifth of it.
 MAX_CHARACTERS = 100_000
+# Marks a sentence that both texts have, which is aligned as one word.
+_WHOLE = "\0"
+#: Letters of a line by itself: a price, a name, a label.
+MAX_LINE = 60
+#: A sentence of this weight shows its place in the original, wherever it stands. Rows of a table are lighter.
+MIN_MOVED = 60
+#: Words of a name: "Acme", "Maria van der Berg".
+MAX_NAME = 4
+#: Letters of a unit: "kWh".
+MAX_UNIT = 3
 #: Words of each text that are aligned: the time is their product, 20 ms for these.
 MAX_WORDS = 8_000
 _NEGATIONS = """not no never cannot isn wasn aren weren don doesn didn wouldn couldn shouldn hasn haven hadn t
@@ -57,8 +80,24 @@ _NEGATED = NEGATIONS.union(_AUXILIARIES.split())
 _ANCHOR = 3
 # Beside a number in a date: reposts are published on another day.
 _DATE_WORD = re.compile(rf"[年月日号]|{MONTHS}")
+_HIRAGANA = re.compile("[\u3040-\u309f]+")
+_LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
+# Words, symbols, and the minus of a number.
+_TOKEN = re.compile(rf"{WORD.pattern}|[{SIGNS}]|(?<![\w)])[-\u2212\u2013](?=\d)")
+_DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
 # A sentence with a larger share of capitalised words is a headline, or shouted: capitals do not mark names there.
 _HEADLINE = 0.6
+
+
+class Edit(NamedTuple):
+    """A place where the page has other words, or more, than the original."""
+
+    here: tuple[str, ...]
+    """The page's words and symbols, as written; never empty."""
+    there: tuple[str, ...]
+    """Those of the original in their place."""
+    sentence: str
+    """The sentence of the page, as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +116,21 @@ class Comparison:
     """The page's sentences, nearly the original's, of which one is negated and the other is not."""
     reworded: tuple[str, ...] = ()
     """The page's sentences that are aligned with the original for the most part."""
+    other_units: tuple[tuple[str, str], ...] = ()
+    """Pairs of units, after a number, that differ in some capitals only."""
+    edits: tuple[Edit, ...] = field(default=(), compare=False, repr=False)
+    """Where the page has what the original has not at that place, in reading order."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Sentence:
     """A sentence of the page."""
 
     text: str
     words: list[str]
-    missing: dict[str, int]
+    """Its words and symbols, as written; of a sentence that both have the text alone."""
+    is_shared: bool = False
+    missing: dict[str, int] = field(default_factory=dict)
     """Its clauses that the original lacks in the same words, with their weights."""
     aligned: float = 0.0
     """The weight of the words that are aligned with the original."""
@@ -96,7 +141,17 @@ class _Sentence:
     """Whether it has a negation that the original lacks, or the reverse."""
 
     def is_aligned(self, share: float) -> bool:
-        return self.aligned >= share * weight("".join(self.words))
+        return self.aligned >= share * weight("".join(filter(str.isalnum, self.words)).casefold())
+
+
+def is_label(line: str) -> bool:
+    """Return whether *line* stands by itself, such as a price, a name or a date, and is no sentence of a text."""
+    return len(line) <= MAX_LINE and line[-1:] not in '.!?。！？…"”'
+
+
+def is_dated(line: str) -> bool:
+    """Return whether *line* stands by itself and has a date: reposts are published on another day."""
+    return is_label(line) and _DATED.search(folded(line)) is not None
 
 
 def compare(
@@ -124,10 +179,20 @@ def compare(
     exact = total - sum(missing.values())
     if is_filtered and exact + _in_pieces(missing, original) < MIN_IN_PIECES * total:
         return Comparison(exact / total)
-    ours, theirs = _where_they_differ(page, original)
-    alike = _aligned(_with_missing(ours, missing), words_of("\n".join(theirs)))
-    numbers = {pair for sentence in alike for pair in sentence.numbers}
-    doubtful = _other_names(alike, page, original)
+    ours, theirs = _streams(page, original)
+    left = dict(missing)
+    for sentence in ours:
+        if left and not sentence.is_shared:
+            sentence.missing = {c: left.pop(c) for c, _ in clauses(sentence.text) if c in left}
+    alike, edits = _aligned(ours, theirs)
+    units = [edit for edit in edits if [w.casefold() for w in edit.here] == [w.casefold() for w in edit.there]]
+    numbers = {
+        pair
+        for sentence in ours
+        if not is_dated(sentence.text) and (is_label(sentence.text) or sentence.is_aligned(ALIKE))
+        for pair in sentence.numbers
+    }
+    doubtful = _other_names(alike, edits, page, original)
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
     names = {pair for pair in doubtful if times[pair] > 1 or not may_be_slip(pair)}
     near: dict[str, int] = {}
@@ -137,7 +202,21 @@ def compare(
             near |= sentence.missing
     share = (exact + sum(near.values())) / total
     negated = tuple(s.text for s in alike if s.is_negated and s.is_aligned(NEAR))
-    return Comparison(share, tuple(near), _as_text(numbers), _as_text(names), negated, tuple(s.text for s in alike))
+    return Comparison(
+        share,
+        tuple(near),
+        _as_text(numbers),
+        _as_text(names),
+        negated,
+        tuple(s.text for s in alike),
+        _as_text((unit.there, unit.here) for unit in units),
+        tuple(edits),
+    )
+
+
+def edits_of(page: Sequence[str], original: Sequence[str]) -> tuple[Edit, ...]:
+    """Return where *page* has what *original* has not at that place."""
+    return tuple(_aligned(*_streams(page, original))[1])
 
 
 def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
@@ -150,45 +229,66 @@ def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
     )
 
 
-def _where_they_differ(page: Sequence[str], original: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the sentences of each text that the other one lacks, character by character."""
-    same = frozenset(page).intersection(original)
-    ours, theirs = ([s for p in text if p not in same for s in sentences(p)] for text in (page, original))
-    same = frozenset(ours).intersection(theirs)
-    return [s for s in ours if s not in same], [s for s in dict.fromkeys(theirs) if s not in same]
+def _streams(page: Sequence[str], original: Sequence[str]) -> tuple[list[_Sentence], list[str]]:
+    """Return the sentences of *page*, and the words of *original*; a sentence of both is one word of each."""
+    here, there = ([s.strip() for text in texts for s in sentences(text)] for texts in (page, original))
+    here, there = [s for s in here if s], [s for s in there if s]
+    shared = frozenset(here).intersection(there)
+    ours = [_Sentence(s, [_WHOLE + s] if s in shared else _written(s), is_shared=s in shared) for s in here]
+    return ours, [word for s in there for word in ([_WHOLE + s] if s in shared else _written(s))]
 
 
-def _with_missing(ours: Iterable[str], missing: dict[str, int]) -> list[_Sentence]:
-    """Return the sentences *ours*, with each clause that is *missing* in the first sentence that contains it."""
-    left = dict(missing)
-    return [
-        _Sentence(text, words_of(text), {c: left.pop(c) for c, _ in clauses(text if left else "") if c in left})
-        for text in ours
-    ]
+def _written(text: str) -> list[str]:
+    """Return the words and the symbols of *text*, as written."""
+    return _TOKEN.findall(plain(text))
 
 
 # --- alignment
 
 
-def _aligned(page: list[_Sentence], original: list[str]) -> list[_Sentence]:
+def _aligned(page: list[_Sentence], original: list[str]) -> tuple[list[_Sentence], list[Edit]]:
     """Return the sentences of *page* that are mostly aligned with *original*, with the words that are replaced."""
-    ordered = _in_order_of(original, page)
+    there = [word if word[0] == _WHOLE else word.casefold() for word in original[:MAX_WORDS]]
+    ordered = _in_order_of(there, page)
     words = [(sentence, word) for sentence in ordered for word in sentence.words][:MAX_WORDS]
-    original = original[:MAX_WORDS]
-    here = there = 0
-    for block in Indel.editops([word for _, word in words], original).as_matching_blocks():
-        if block.size == 1 and is_unspaced(original[block.b]):
+    here = [word if sentence.is_shared else word.casefold() for sentence, word in words]
+    edits: list[Edit] = []
+    start = begin = 0
+    for block in Indel.editops(here, there).as_matching_blocks():
+        if block.size == 1 and is_unspaced(there[block.b]) and len(there[block.b]) == 1:
             # Any two Chinese sentences have some characters in the same order.
             continue
-        gap = words[here : block.a]
-        _replace(gap, original[there : block.b], original[there - 1 : there], original[block.b : block.b + 1])
+        gap, instead = words[start : block.a], original[begin : block.b]
+        before, after = original[max(begin - 1, 0) : begin], original[block.b : block.b + 1]
+        edits += _edits(gap, instead)
+        _replace(gap, instead, before, after)
         if block.size:
             sentence = words[block.a][0]
-            sentence.is_negated |= _is_negated([w for s, w in gap if s is sentence], original[there : block.b])
-        here, there = block.a + block.size, block.b + block.size
-        for sentence, word in words[block.a : here]:
-            sentence.aligned += weight(word)
-    return [sentence for sentence in page if sentence.is_aligned(ALIKE)]
+            own = [word.casefold() for other, word in gap if other is sentence]
+            sentence.is_negated |= _is_negated(own, [word.casefold() for word in instead])
+        for place in range(block.size):
+            sentence, word = words[block.a + place]
+            if not sentence.is_shared:
+                sentence.aligned += weight(word.casefold()) if word.isalnum() else 0
+                if place and _is_other_unit(word, original[block.b + place], words[block.a + place - 1][1]):
+                    edits.append(Edit((word,), (original[block.b + place],), sentence.text))
+        start, begin = block.a + block.size, block.b + block.size
+    return [sentence for sentence in page if not sentence.is_shared and sentence.is_aligned(ALIKE)], edits
+
+
+def _is_other_unit(word: str, other: str, before: str) -> bool:
+    """Return whether units after a number differ in some capitals: "mW" and "MW", but not "KM" and "km"."""
+    is_mixed = not (word.islower() or word.isupper()) or not (other.islower() or other.isupper())
+    return word != other and before[-1:].isdecimal() and is_mixed and len(word) <= MAX_UNIT
+
+
+def _edits(gap: Sequence[tuple[_Sentence, str]], instead: list[str]) -> Iterator[Edit]:
+    """Yield the edits of a *gap* in the alignment, one for each sentence; *instead* belongs to the first."""
+    if "".join(word for _, word in gap).casefold() == "".join(instead).casefold():
+        return
+    for sentence, group in groupby(gap, key=itemgetter(0)):
+        yield Edit(tuple(word for _, word in group), tuple(instead), sentence.text)
+        instead = []
 
 
 def _is_negated(here: list[str], there: list[str]) -> bool:
@@ -200,16 +300,27 @@ def _is_negated(here: list[str], there: list[str]) -> bool:
 
 
 def _in_order_of(original: list[str], page: list[_Sentence]) -> list[_Sentence]:
-    """Return the sentences of *page* in the order of *original*; one that is not found follows the one before."""
+    """Return the sentences of *page* in the order of *original*.
+
+    A light one, or one that is not found, follows the one before: rows of a table have an order.
+    """
     positions: dict[tuple[str, ...], int] = {}
     for position, run in enumerate(_runs(original)):
         # A run that occurs twice shows no place.
         positions[run] = -1 if run in positions else position
+    shared: dict[str, int] = {}
+    for position, word in enumerate(original):
+        if word[0] == _WHOLE:
+            shared[word] = -1 if word in shared else position
     places, place = [], 0
     for sentence in page:
-        anchors = sorted(p for run in _runs(sentence.words) if (p := positions.get(run, -1)) >= 0)
-        if anchors:
-            place = anchors[len(anchors) // 2]
+        if weight(sentence.text) >= MIN_MOVED:
+            if sentence.is_shared:
+                place = found if (found := shared.get(sentence.words[0], -1)) >= 0 else place
+            else:
+                runs = _runs([word.casefold() for word in sentence.words])
+                anchors = sorted(p for run in runs if (p := positions.get(run, -1)) >= 0)
+                place = anchors[len(anchors) // 2] if anchors else place
         places.append(place)
     return [page[n] for n in sorted(range(len(page)), key=places.__getitem__)]
 
@@ -218,12 +329,19 @@ def _runs(words: list[str]) -> Iterable[tuple[str, ...]]:
     return zip(*(words[n:] for n in range(_ANCHOR)), strict=False)
 
 
-def _replace(page: list[tuple[_Sentence, str]], original: list[str], before: list[str], after: list[str]) -> None:
+def _replace(page: Sequence[tuple[_Sentence, str]], original: list[str], before: list[str], after: list[str]) -> None:
     """Note that the words of *page* stand where *original* has others, between what both have *before* and *after*."""
-    if not page or not original:
+    if not page or not original or page[0][0].is_shared:
         return
     sentence = page[0][0]
-    here = tuple(word for other, word in page if other is sentence)
+    as_written = [word for other, word in page if other is sentence]
+    if len(as_written) == len(original) == 1 and before and all(map(_LETTER.fullmatch, (*as_written, *original))):
+        # "Hepatitis B" and "hepatitis C", "part II" and "part III".
+        sentence.numbers.append(((*before, *original), (*before, *as_written)))
+    original, before, after = ([w.casefold() for w in words if w[0] != _WHOLE] for words in (original, before, after))
+    here = tuple(word.casefold() for word in as_written)
+    if not original:
+        return
     # The original may have more words at this place, before or after.
     places = (original, original[: len(here)], original[-len(here) :]) if len(original) > len(here) else (original,)
     pair = there, _ = max(((tuple(place), here) for place in places), key=likeness)
@@ -251,17 +369,26 @@ def _are_characters(pair: Replacement) -> bool:
 # --- names
 
 
-def _other_names(alike: list[_Sentence], page: Iterable[str], original: Iterable[str]) -> frozenset[Replacement]:
+def _other_names(
+    alike: list[_Sentence], edits: list[Edit], page: Iterable[str], original: Iterable[str]
+) -> frozenset[Replacement]:
     """Return the replacements of names of *original* by other names in *page*.
 
     The replaced name is gone from the page, and the original has the new one nowhere. One occurrence is enough if both
     have capitals. In a script without capitals two are needed, of two characters where characters are words. A single
     name that is nearly the original's is left out where ordinary words are misspelt too.
     """
+    # A line by itself begins with a capital, whether it is a name or not; two lines of the same length are names.
+    labels = {
+        (tuple(w.casefold() for w in edit.there), tuple(w.casefold() for w in edit.here))
+        for edit in edits
+        if is_label(edit.sentence) and _is_name(edit.here) and _is_name(edit.there)
+    }
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
+    times.update(labels)
     names_here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
     names_there = _capitalised(original) if names_here else names_here
-    names = {pair for pair in times if not (names_there.isdisjoint(pair[0]) or names_here.isdisjoint(pair[1]))}
+    names = labels | {pair for pair in times if not (names_there.isdisjoint(pair[0]) or names_here.isdisjoint(pair[1]))}
     twice = {pair for pair in times.keys() - names if times[pair] > 1 and _are_other_words(pair)}
     if not names and not twice:
         return frozenset()
@@ -277,11 +404,19 @@ def _other_names(alike: list[_Sentence], page: Iterable[str], original: Iterable
     return frozenset(others.union(filter(is_gone, twice)))
 
 
+def _is_name(words: Sequence[str]) -> bool:
+    return 0 < len(words) <= MAX_NAME and all(word[0].isupper() and word[1:] for word in words)
+
+
 def _are_other_words(pair: Replacement) -> bool:
     """Return whether the two are different words, not two spellings of one word."""
+    if any(map(_HIRAGANA.fullmatch, map("".join, pair))):
+        # Endings and particles.
+        return False
     shorter = min(len("".join(words)) for words in pair)
     has_case = any(word != word.upper() for words in pair for word in words)
-    return shorter > 1 and (likeness(pair) < SAME_WORD or not (has_case or shorter >= LONG_WORD))
+    # Where there are capitals, names have them.
+    return shorter > 1 and not has_case and (likeness(pair) < SAME_WORD or shorter < LONG_WORD)
 
 
 def _capitalised(texts: Iterable[str]) -> frozenset[str]:

@@ -10,7 +10,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedup_middleware.budget import budget_of
-from dedup_middleware.checks.pair import Pair, is_same_address, own_address
+from dedup_middleware.checks import naming
+from dedup_middleware.checks.address import names_other
+from dedup_middleware.checks.alignment import is_dated, is_label
+from dedup_middleware.checks.pair import Pair
 from dedup_middleware.extraction.features import all_facts, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures, Rejection
@@ -18,7 +21,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, portions, reduced_once, sentences, weight
 from dedup_middleware.text.titles import row_of_all
-from dedup_middleware.text.words import without_credits, without_links
+from dedup_middleware.text.words import SIGNS, without_credits, without_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,12 +37,11 @@ DOUBTFUL_THRESHOLD = 0.95
 LITTLE_TEXT_WEIGHT = 600
 #: Share of the words of a page's title that the original must have in its names or its text.
 SHARED_TITLE = 0.5
-#: The same where the texts match word by word only: two reports of one event have titles of their own.
-SHARED_TITLE_NEARLY = 0.8
 #: A passage of this weight, in letters (80 Han characters), that the original lacks is a part of another story.
 MAX_OWN_PASSAGE = 250
 # Characters of a line that a template adds to a text: "Ingredients", "Back to the newsroom".
 _MAX_LABEL = 30
+_has_digit = re.compile(r"\d").search
 # Four digits that are not a year: a text that has these somewhere has the same number.
 _LONG_NUMBER = re.compile(r"(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{4,}")
 
@@ -47,15 +49,10 @@ _LONG_NUMBER = re.compile(r"(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{4,}")
 # --- what one text contains and another one does not
 
 
-def _symbols() -> str:
-    found = (c for c in map(chr, range(0x2000)) if unicodedata.category(c) in {"Sm", "Sc"})
-    return "".join(map(re.escape, found))
-
-
 # Symbols that clauses lose and that carry meaning: signs, currencies, check marks, arrows, suits, emoji, "&&", "C++".
 # Bullets, quotes, dashes and other punctuation are typography.
 # The first class of each pattern has all that a symbol can begin with: `re` is six times as fast then.
-_SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
+_SIGNS = SIGNS
 _IS_SYMBOL = rf"(?<=[{_SIGNS}])|(?<=[-\u2013])(?<!\w.)(?=\d)|(?<=[:(]\s-)(?=\s)|(?<=[A-Za-z]-)(?!\w)"
 # Only the first of several digits can be where a number begins: at each of them, it would be quadratic.
 _IS_NUMBER = r"(?<=\d)(?<!\d\d)\d*(?:(?:[.:]\d+)+|,\d\d?(?!\d))"
@@ -275,14 +272,9 @@ def _hashes_of_names(features: PageFeatures) -> frozenset[bytes]:
 
 
 def new_address(pair: Pair) -> Rejection | None:
-    """Reject a page with little text whose URL has a number or a name that the URL of the original lacks.
-
-    A part of the original's text is not a wall that both pages show.
-    """
-    if not _has_little_text(pair) or pair.is_part or is_same_address(pair.page.url, pair.original.url):
-        return None
-    own = own_address(pair.page.url, pair.original.url)
-    return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT, tuple(own)) if own else None
+    """Reject a page with little text at another address: it may be a wall or a notice that many URLs show."""
+    is_other = _has_little_text(pair) and not pair.is_same_address
+    return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT) if is_other else None
 
 
 def _has_little_text(pair: Pair) -> bool:
@@ -294,8 +286,10 @@ def new_text(pair: Pair) -> Rejection | None:
     if own := own_symbols(pair.page.paragraphs, pair.text, replaced=pair.has_other_template):
         return Rejection(Reason.EXTRA_TEXT, tuple(own))
     if pair.has_same_letters:
-        return None
-    lines: Sequence[str] = [line for line in without_credits(pair.page.paragraphs) if titles.without_view(line)]
+        return _other_signs(pair)
+    lines: Sequence[str] = [
+        line for line in without_credits(pair.page.paragraphs) if titles.without_view(line) and not is_dated(line)
+    ]
     known = [*pair.text, *without_credits(pair.text), *titles.parts(pair.there.title), pair.there.heading]
     known += filter(pair.is_around_original, pair.page.paragraphs)
     if pair.has_other_template:
@@ -303,7 +297,13 @@ def new_text(pair: Pair) -> Rejection | None:
         lines = [*without_links(line for line in lines if len(line) >= _MAX_LABEL or not reduced_once(line).isalpha())]
         known += [*without_links(known)]
     lines = budget_of(pair.page.paragraphs).watched(lines)
-    own = own_clauses(lines, known, lambda clause: pair.hash_clause(clause) in pair.original.hashes)
+    weights, common = pair.page.fingerprint.weights, pair.original.hashes
+
+    def has(clause: str) -> bool:
+        clause_hash = pair.hash_clause(clause)
+        return clause_hash in common or (clause_hash in weights and clause_hash not in pair.distinctive)
+
+    own = own_clauses(lines, known, has)
     own = own or moved_clauses(lines, pair.text)
     return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None
 
@@ -318,20 +318,18 @@ def other_boilerplate(pair: Pair) -> Rejection | None:
 
 
 def other_title(pair: Pair) -> Rejection | None:
-    """Reject a page whose title has too few words in common with the original's names and text."""
-    parts = pair.sites.own_parts(pair.host, pair.here)
-    # Unless the site's part is known, the longest part is taken for the page's.
-    own = [titles.longest(parts)] if parts else []
-    # A title that is a sentence of the text adds nothing to it.
-    letters = letters_of(pair.page.paragraphs) if own else ""
-    own = [part for part in own if letters_of([part]) not in letters]
-    shared = titles.shared_terms(own, pair.there, lambda: pair.text)
-    if pair.is_nearly and shared < 1:
-        # Any report of one event contains some words of the title.
-        shared = titles.shared_terms(own, pair.there, list)
-    if shared >= (SHARED_TITLE_NEARLY if pair.is_nearly else SHARED_TITLE):
+    """Reject a page that has the original's title with other words in it, or another title over another text."""
+    is_same, own = naming.other_words(pair.here, pair.there, lambda: pair.text, pair.is_around_original)
+    if own:
+        return Rejection(Reason.OTHER_TITLE, tuple(own))
+    if is_same:
         return None
-    return Rejection(Reason.OTHER_TITLE, tuple(own))
+    names = naming.names_of(pair.here)
+    name = titles.longest(names) if names else ""
+    if letters_of([name]) in letters_of(pair.page.paragraphs):
+        return None
+    shared = titles.shared_terms([name], pair.there, list if pair.is_nearly else lambda: pair.text)
+    return None if shared >= SHARED_TITLE else Rejection(Reason.OTHER_TITLE, (name,))
 
 
 def replaced_words(pair: Pair) -> Rejection | None:
@@ -339,12 +337,20 @@ def replaced_words(pair: Pair) -> Rejection | None:
     if (found := pair.comparison) is None:
         return None
     # Where clauses match, a number must stand alone in the place of another one.
-    numbers = [two for two in found.other_numbers if pair.is_nearly or "".join(two).replace(" ", "").isdigit()]
+    numbers = [two for two in found.other_numbers if pair.is_nearly or _is_pair(two)]
     if numbers:
         return Rejection(Reason.OTHER_NUMBERS, _shown(numbers))
     if found.other_names:
         return Rejection(Reason.OTHER_NAMES, _shown(found.other_names))
+    if found.other_units:
+        return Rejection(Reason.OTHER_NUMBERS, _shown(found.other_units))
     return Rejection(Reason.EXTRA_TEXT, found.negated) if found.negated else None
+
+
+def _is_pair(two: tuple[str, str]) -> bool:
+    """Return whether both are numbers, or a letter each after the same word."""
+    words = [each.split() for each in two]
+    return "".join(two).replace(" ", "").isdigit() or (len(words[0]) == len(words[1]) and not any(map(_has_digit, two)))
 
 
 def _shown(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -363,21 +369,59 @@ def new_passage(pair: Pair) -> Rejection | None:
     if sum(map(weights.__getitem__, pair.distinctive - pair.shared)) < MAX_OWN_PASSAGE:
         return None
     near, reworded = map(frozenset, (pair.comparison.near, pair.comparison.reworded) if pair.comparison else ((), ()))
-    for paragraph in without_links(without_credits(pair.page.paragraphs)):
-        passage: list[str] = []
-        run = 0
-        for sentence in sentences(paragraph):
+    passage: list[str] = []
+    run = last = 0
+    for line in without_links(without_credits(pair.page.paragraphs)):
+        if is_label(line):
+            continue
+        last = 0
+        for sentence in sentences(line):
             for clause, clause_weight in clauses(sentence):
                 clause_hash = pair.hash_clause(clause)
                 if clause_hash in pair.shared or clause in near or sentence in reworded:
-                    run = 0
+                    if run >= MAX_OWN_PASSAGE:
+                        return Rejection(Reason.EXTRA_TEXT, tuple(passage))
+                    run = last = 0
                     passage.clear()
                 elif clause_hash in pair.distinctive:
-                    run += clause_weight
+                    run, last = run + clause_weight, last + clause_weight
                     passage.append(clause)
-            if run >= MAX_OWN_PASSAGE:
-                return Rejection(Reason.EXTRA_TEXT, tuple(passage))
+        # What follows the whole text, in short paragraphs, may be comments.
+        if last >= MAX_OWN_PASSAGE:
+            return Rejection(Reason.EXTRA_TEXT, tuple(passage))
     return None
+
+
+def other_content(pair: Pair) -> Rejection | None:
+    """Reject a page of another address unless everything in its content is equal, and nothing names the difference."""
+    here, there = pair.here, pair.there
+    if names_other(here.named, pair.original.url) or names_other(there.named, pair.page.url):
+        return Rejection(Reason.DIFFERENT_CONTEXT)
+    if not pair.has_same_letters:
+        return other_numbers(pair) or new_title(pair) or new_text(pair) or Rejection(Reason.DIFFERENT_CONTEXT)
+    if not here.content or here.content != there.content or here.facts != there.facts:
+        return new_title(pair) or Rejection(Reason.DIFFERENT_CONTEXT)
+    if _has_little_text(pair):
+        return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT)
+    return None if [*pair.page.paragraphs] == [*pair.text] else _other_signs(pair)
+
+
+def _other_signs(pair: Pair) -> Rejection | None:
+    """Reject a page with the letters and digits of the original, and other symbols or units."""
+    own = own_symbols(pair.page.paragraphs, pair.text) or own_units(pair.page.paragraphs, pair.text)
+    return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None
+
+
+# What stands right after a number, where a capital carries meaning: "5 mW", "5 MW".
+_UNIT = re.compile(r"(?<=\d)[ \u00a0\u202f]?([A-Za-zµμ]{2,3})(?![A-Za-z])")
+
+
+def own_units(texts: Iterable[str], original: Iterable[str]) -> list[str]:
+    """Return the units in *texts* that *original* has with other capitals only. O(characters)."""
+    here, there = (set(_UNIT.findall("\n".join(lines))) for lines in (texts, original))
+    folded_there = {unit.lower() for unit in there}
+    is_mixed = any(not (unit.isupper() or unit.islower()) for unit in here ^ there)
+    return sorted(unit for unit in here - there if is_mixed and unit.lower() in folded_there)
 
 
 # Quick checks first.
@@ -390,6 +434,7 @@ ONE_SITE: tuple[Check, ...] = (
     new_address,
     new_text,
 )
+OTHER_ADDRESS: tuple[Check, ...] = (other_content,)
 BETWEEN_SITES: tuple[Check, ...] = (
     doubtful,
     other_boilerplate,
@@ -408,7 +453,12 @@ def first_rejection(pair: Pair, *, is_template: bool) -> Rejection | None:
 
     *is_template*: pages that fill in one template are compared as pages of one site are, on different sites too.
     """
-    checks = ITEMS if pair.are_items else ONE_SITE if pair.is_one_site or is_template else BETWEEN_SITES
+    if pair.are_items:
+        checks = ITEMS
+    elif not pair.is_one_site:
+        checks = ONE_SITE if is_template else BETWEEN_SITES
+    else:
+        checks = ONE_SITE if pair.is_same_address or pair.has_other_template else OTHER_ADDRESS
     for check in checks:
         if (found := check(pair)) is not None:
             return found

@@ -22,7 +22,7 @@ from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, PageFeatures, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.urls import host_of, origin_of
+from dedup_middleware.urls import canonical_identities, host_of, origin_of
 
 if TYPE_CHECKING:
     import re
@@ -318,7 +318,15 @@ class Detector:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
         text = cache(partial(self.index.text, exact.original.number))
         pair = Pair(
-            page, exact.original, self.sites, text, self.hash_clause, distinctive, exact.shared, score=exact.score
+            page,
+            exact.original,
+            self.sites,
+            text,
+            self.hash_clause,
+            distinctive,
+            exact.shared,
+            score=exact.score,
+            find_canonical=partial(self._find_canonical, page, exact.original),
         )
         # On one site a copy has no word of its own, and nearly the same words are other words.
         if pair.are_items or not pair.is_one_site:
@@ -328,6 +336,11 @@ class Detector:
         if match.score < self.threshold or not has_all:
             return match, Rejection(Reason.BELOW_THRESHOLD)
         return match, self._first_rejection(pair)
+
+    def _find_canonical(self, page: Page, original: StoredPage) -> bool:
+        """Return whether *page* or *original* names the other as its canonical URL. One read at most."""
+        is_named = not set(canonical_identities(page.features, page.url)).isdisjoint(original.identities)
+        return is_named or self.index.names(original, page.identities)
 
     def _aligned(self, pair: Pair) -> Pair:
         """Return *pair* with the word-by-word comparison, where that can be made, and the better score."""
@@ -372,7 +385,8 @@ class Detector:
         has_enough = len(original.hashes) >= _MIN_CLAUSE_SHARE * len(distinctive)
         could_contain = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
         if (
-            1 in (score, self.threshold)
+            self.threshold == 1
+            or [*page.paragraphs] == [*pair.text]
             or (score < self.threshold and not could_contain)
             or sum(map(len, page.paragraphs)) > MAX_CHARACTERS
             or not pair.text

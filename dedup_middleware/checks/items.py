@@ -17,20 +17,24 @@ from datetime import time as time_of_day
 from decimal import Decimal
 from email.utils import parsedate
 from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.budget import UncheckableError
-from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
+from dedup_middleware.checks.address import is_same_address, site_of
+from dedup_middleware.checks.alignment import MAX_CHARACTERS, MAX_LINE, compare, containment
 from dedup_middleware.checks.checklist import not_in_text, own_clauses, own_symbols, own_title, renumbered, symbols_of
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.checks.pair import Pair, is_view
 from dedup_middleware.extraction import parse, texts_of
+from dedup_middleware.extraction.features import text_hash
 from dedup_middleware.fingerprints import fast_hash
-from dedup_middleware.model import ItemContent, Rejection
+from dedup_middleware.model import STORED_TEXT_BYTES, ItemContent, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, as_written, clauses, pieces, portions, weight
+from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, as_written, clauses, pieces, portions, sentences, weight
+from dedup_middleware.text.words import without_credits, without_numbering
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
@@ -61,6 +65,12 @@ _AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-
 # Seconds since 1970, and what programs write instead.
 _UNITS = (1, 10**3, 10**6, 10**9)
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+#: On so many pages a field has the same words before these are the site's.
+SITE_PAGES = 3
+# Fields that are remembered, of all sites.
+MAX_FIELDS = 10_000
+# What a program has made up: "N1234567890", "a1b2c3d4".
+_IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}|[\d.]{9,}")
 # Clauses that are looked up as they were written: more than a record shows.
 _MAX_SHOWN = 8
 # Between a field and its value, as a person reads it.
@@ -89,6 +99,8 @@ class ItemCheck:
         self._fingerprint = fingerprint
         self._max_characters = max_characters
         self._fields = tuple(fields) or None
+        # The words of a field that all items of a site had so far, and of how many; the latest last.
+        self._of_site: dict[tuple[str, str], tuple[str, int]] = {}
         self.fields_not_found: set[str] | None = None
         """The named fields that none of the items had that were read; ``None`` before the first one."""
 
@@ -101,15 +113,16 @@ class ItemCheck:
         if self._fields is not None:
             missing = set(self._fields).difference(_fields_of(item) or ())
             self.fields_not_found = missing if self.fields_not_found is None else self.fields_not_found & missing
-        texts = [value for _, value in values if isinstance(value, str)]
+        texts = [value for _, value in values if isinstance(value, str) and not _is_url(value)]
         if sum(map(len, texts)) > self._max_characters:
             raise UncheckableError(Reason.TOO_LARGE)
         budget.check_clauses(len(values))
         budget.check_time()
-        prose = prose_in(texts, budget)
+        prose = without_numbering(prose_in(texts, budget))
         fingerprint = self._fingerprint_of(prose, page, budget)
         short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
         budget.check_time()
+        self._note(page, short)
         return ItemText(fingerprint, budget.watched(tuple(prose)), short)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
@@ -142,15 +155,39 @@ class ItemCheck:
             clauses_shown = as_written(item.texts, own[:_MAX_SHOWN])
             symbols = [] if clauses_shown else own_symbols(item.texts, detector.index.item_text(original))
             return Rejection(Reason.ITEM_HAS_NEW_TEXT, tuple(clauses_shown or symbols[:_MAX_SHOWN]))
-        if content is None or not _is_on_site(page, original):
+        if content is None:
             return None
         new = [value for value in item.values if _hash(value) not in content.values]
+        if not _is_on_site(page, original):
+            # Between sites values differ as titles do, but for those that were given: by another page, or a program.
+            new = [value for value in new if self._is_given(value, page)]
+            return _differing(new)
         new = [value for value in new if not _is_name(value, page, original, detector)]
         if self._fields is None:
             # Words by which the URL names a view, such as "print".
             new = [value for value in new if value.is_number or not is_view(value.words, page.url, original.url)]
-        shown = tuple(dict.fromkeys(f"{value.field}{_IS}{value.written}" for value in new))
-        return Rejection(Reason.ITEM_FIELD_DIFFERS, shown) if shown else None
+        return _differing(new)
+
+    def _is_given(self, value: Value, page: Page) -> bool:
+        """Return whether *value* is content that *page* does not show: not its title, its text, nor a part of its URL.
+
+        A value that all pages of a site have, such as the name of the site, tells nothing about one of them.
+        """
+        if _is_url(value.written) or _IDENTIFIER.fullmatch(value.written) or value.words in titles.row_of(page.url):
+            return False
+        if f" {value.words} " in _shown_row(page) and all(sign in _shown(page) for sign in value.signs):
+            return False
+        met = self._of_site.get((site_of(host_of(page.url)), value.field))
+        return met is None or met[0] != value.words or met[1] < SITE_PAGES
+
+    def _note(self, page: Page, values: Iterable[Value]) -> None:
+        """Note the *values* of an item: which fields are the same on all pages of a site."""
+        site = site_of(host_of(page.url))
+        for value in values:
+            words, count = self._of_site.pop((site, value.field), (value.words, 0))
+            self._of_site[site, value.field] = (words, count + 1) if words == value.words else ("", 0)
+        while len(self._of_site) > MAX_FIELDS:
+            del self._of_site[next(iter(self._of_site))]
 
     def _is_contained(self, page: Page, item: ItemText, original: StoredPage, detector: Detector) -> bool:
         lookup, threshold = detector.index, detector.threshold
@@ -191,12 +228,36 @@ class ItemCheck:
         def has(clause: str) -> bool:
             return self._fingerprint.hash(clause) in hashes or (is_cut and weight(clause) < MIN_CLAUSE_WEIGHT)
 
-        return bool(own_clauses(item.texts, [*text, *named], has) or own_symbols(item.texts, text))
+        texts = [sentence for line in item.texts for sentence in without_credits(sentences(line))]
+        around = frozenset() if original.features is None else original.features.texts
+        texts = [t for t in texts if len(t) > MAX_LINE or text_hash(t)[:STORED_TEXT_BYTES] not in around]
+        return bool(own_clauses(texts, [*text, *named], has) or own_symbols(item.texts, text))
 
     def _nearly(self, item: ItemText, text: Sequence[str], hashes: AbstractSet[bytes]) -> float:
         """Return the share of *item* that *text* contains in nearly the same words; 0 after a veto."""
         opinion = compare(item.texts, text, has=lambda clause: self._fingerprint.hash(clause) in hashes)
-        return 0.0 if opinion.other_numbers or opinion.other_names else opinion.containment
+        others = opinion.other_numbers or opinion.other_names or opinion.other_units or opinion.negated
+        return 0.0 if others else opinion.containment
+
+
+def _differing(values: Iterable[Value]) -> Rejection | None:
+    shown = tuple(dict.fromkeys(f"{value.field}{_IS}{value.written}" for value in values))
+    return Rejection(Reason.ITEM_FIELD_DIFFERS, shown) if shown else None
+
+
+def _shown(page: Page) -> str:
+    """Return all the text that *page* shows."""
+    features = page.features or PageFeatures()
+    return "\n".join([features.title, features.heading, *features.lines, *page.paragraphs])
+
+
+@lru_cache(maxsize=4)
+def _words_of_shown(shown: str) -> str:
+    return titles.row_of_all([shown])
+
+
+def _shown_row(page: Page) -> str:
+    return _words_of_shown(_shown(page))
 
 
 def content_of(items: Iterable[ItemText]) -> ItemContent:
@@ -219,7 +280,7 @@ def field_of(own: str) -> str:
 
 
 def _is_on_site(page: Page, original: StoredPage) -> bool:
-    return host_of(page.url) == host_of(original.url)
+    return site_of(host_of(page.url)) == site_of(host_of(original.url))
 
 
 def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector) -> bool:
@@ -262,6 +323,10 @@ def _are_parts(page: Page, item: ItemText, original: StoredPage) -> bool:
 
 
 TAG_FIELD = "dedup"
+#: Characters of a path, from which on it does not grow: items may nest without end.
+MAX_PATH = 200
+#: Characters of a URL that is compared.
+MAX_URL = 2_000
 #: Less than this, in letters, is a value rather than a text.
 MAX_VALUE_WEIGHT = 150
 # A moment in words: "Wednesday, 25-Nov-2026 23:11:02.123456 +0000".
@@ -296,7 +361,7 @@ def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
 
     `UncheckableError` if it cannot be read: an item's class is the project's, and what it looks up may be gone.
     """
-    return [value for _, value in item_values(item, fields) if isinstance(value, str)]
+    return [value for _, value in item_values(item, fields) if isinstance(value, str) and not _is_url(value)]
 
 
 def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[str, Plain]]:
@@ -309,7 +374,11 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         values = [each for name in names if name != TAG_FIELD for each in _values(item, name, adapter[name])]
     except Exception as error:
         raise UncheckableError(Reason.UNREADABLE_ITEM) from error
-    return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
+    return values
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(("http://", "https://"))
 
 
 def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
@@ -322,9 +391,12 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
     for field, value in values:
         try:
             name = str(field)
-            if not are_named and is_incidental(name.casefold(), str(value), url, now):
+            if not are_named and is_incidental(innermost(name), str(value), url, now):
                 continue
-            if isinstance(value, str):
+            if isinstance(value, str) and _is_url(value):
+                # A picture, a file: the page's own URL, and views of it, are no content.
+                texts = [] if is_same_address(value, url) or len(value) > MAX_URL else [value]
+            elif isinstance(value, str):
                 texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
             elif isinstance(value, (bool, int)):
                 texts = [str(value)]
@@ -338,6 +410,11 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
             found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written)
             if found.words or found.signs:
                 yield found
+
+
+def innermost(path: str) -> str:
+    """Return the last name in a *path*, folded, without places in lists."""
+    return next((name for name in reversed(path.casefold().split(".")) if not name.isdecimal()), "")
 
 
 def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
@@ -414,7 +491,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
-    """Return the texts and numbers in a *value* of *item*, each with the innermost *name* that it stands under.
+    """Return the texts and numbers in a *value* of *item*, each with its path under *name*: ``variants.1.stock``.
 
     Each object's are returned once, for objects may refer to one another. Without recursion, for they may nest deeper
     than the stack. Other objects, such as a response, are left out.
@@ -422,27 +499,34 @@ def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
     found: list[tuple[str, Plain]] = []
     # The objects themselves are kept too: a new one may have the id of one that is gone.
     seen = {id(item): item}
-    waiting = [(name, value)]
+    waiting = [(str(name), value)]
     while waiting:
-        name, value = waiting.pop()
+        path, value = waiting.pop()
         if isinstance(value, (str, int, float, Decimal)):
-            found.append((name, value))
+            found.append((path, value))
         elif isinstance(value, (date, time_of_day)):
-            found.append((name, str(value)))
+            found.append((path, str(value)))
         elif value is None or id(value) in seen:
             continue
         elif isinstance(value, Enum):
-            waiting.append((name, value.value))
+            waiting.append((path, value.value))
         else:
             seen[id(value)] = value
             if isinstance(value, (set, frozenset)):
-                # A set of texts has another order in each process.
-                waiting += [(name, each) for each in sorted(value, key=repr, reverse=True)]
-            elif isinstance(value, (list, tuple)):
-                waiting += [(name, each) for each in reversed(value)]
-            elif (nested := value if isinstance(value, Mapping) else _fields_of(value)) is not None:
-                waiting += reversed([*nested.items()])
+                # A set of texts has another order in each process, and no places.
+                waiting += [(path, each) for each in sorted(value, key=repr, reverse=True)]
+                continue
+            if isinstance(value, (list, tuple)):
+                inner: list[tuple[Any, Any]] = [*enumerate(value)]
+            else:
+                nested = value if isinstance(value, Mapping) else _fields_of(value)
+                inner = [] if nested is None else [*nested.items()]
+            waiting += [(_joined_path(path, key), each) for key, each in reversed(inner)]
     return found
+
+
+def _joined_path(path: str, key: object) -> str:
+    return f"{path}.{key}" if len(path) < MAX_PATH else path
 
 
 def is_item(item: Any) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
+from dedup_middleware.checks.address import VIEW_WORDS, is_same_address, site_of
 from dedup_middleware.extraction.features import facts_of, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures
@@ -45,6 +44,8 @@ class Pair:
     """Whether the texts match word by word only, and not by clauses."""
     score: float = 1.0
     """Share of the page's text that the original contains, 0 to 1."""
+    find_canonical: Callable[[], bool] = lambda: False
+    """Returns whether one page names the other as its canonical URL."""
 
     @cached_property
     def text(self) -> Sequence[str]:
@@ -73,12 +74,12 @@ class Pair:
         The domain is taken for the last two labels. Where that is a public suffix (``co.uk``), two sites with one title
         and one template are compared as one site, which only keeps more.
         """
-        other = host_of(self.original.url)
-        if self.host == other:
-            return True
-        domain = self.host.split(".")[-2:]
-        is_one_domain = len(domain) > 1 and not domain[-1].isdigit() and domain == other.split(".")[-2:]
-        return is_one_domain and self.here.title == self.there.title and not self.has_other_template
+        return site_of(self.host) == site_of(host_of(self.original.url))
+
+    @cached_property
+    def is_same_address(self) -> bool:
+        """Whether both URLs name one thing."""
+        return is_same_address(self.page.url, self.original.url) or self.find_canonical()
 
     @property
     def are_items(self) -> bool:
@@ -93,14 +94,10 @@ class Pair:
 
     @cached_property
     def has_other_template(self) -> bool:
-        """Whether one of the pages has more of its own around its text than the other has in all: one is a view."""
-        here, there = self.here.stored().texts, self.there.texts
-        return len(there - here) > len(here) or len(here - there) > len(there)
-
-    @cached_property
-    def is_part(self) -> bool:
-        """Whether the original's text has more than twice the clauses of the page's."""
-        return len(self.original.hashes) > 2 * len(self.page.fingerprint.weights)
+        """Whether the elements around the two texts are others: one is a view, or of another part of the site."""
+        here, there = self.here.template, self.there.template
+        both = sorted(here | there)[: max(len(here), len(there))]
+        return sum(each in here and each in there for each in both) < SAME_TEMPLATE * len(both)
 
     def is_around_original(self, line: str) -> bool:
         """Return whether *line*, with its facts, stands around the original's main text."""
@@ -113,6 +110,8 @@ class Pair:
         return {text for text in self.here.texts if text[:STORED_TEXT_BYTES] not in self.there.texts}
 
 
+#: Pages of one template share at least this part of the formats of their elements.
+SAME_TEMPLATE = 0.3
 #: What has stood on pages of so many other titles belongs to the site.
 OTHER_TITLES = 2
 # About 100 bytes each; 700 of a host that has no more.
@@ -176,38 +175,6 @@ class Sites:
         return {text for text in texts if not self.has(host, text)}
 
 
-#: Words by which URLs name a view of a page, and the files of pages.
-VIEWS = frozenset(
-    {"print", "printable", "printer", "friendly", "amp", "mobile", "m", "html", "htm", "php", "asp", "aspx", "jsp"}
-)
-
-_EXTENSION = re.compile(r"\.[a-z]{2,5}$", re.IGNORECASE)
-# A part of a path that names a version of a site, or a view of a page: "/v2/", "/10.0/", "/latest/", "/amp/".
-_VIEW = re.compile(
-    r"v\d+|(?:rel(?:ease)?-?|v)?\d+(?:\.(?:\d+(?!\d)|x))+\w*|latest|stable|dev|devel|master|main|current|edge|nightly|old|archive|"
-    r"print|printable|amp|mobile|m",
-    re.IGNORECASE,
-)
-
-
-def is_same_address(url: str, other: str) -> bool:
-    """Return whether one URL is the other with parameters added to its query: a session, a campaign."""
-    here, there = split(url), split(other)
-    first, second = (Counter(parse_qsl(parts.query, keep_blank_values=True)) for parts in (here, there))
-    return here.path == there.path and (first <= second or second <= first)
-
-
-def own_address(url: str, other: str) -> list[str]:
-    """Return the numbers in the path of *url*, and the words of its last part, that the path of the *other* lacks.
-
-    A print view has the name of its page in another place; another notice has another number or name.
-    """
-    path, there = _path_words(url), _path_words(other)
-    last = path[-1] if path else []
-    named = [*last, *(word for part in path for word in part if word.isdigit())]
-    return [word for word in dict.fromkeys(named) if not any(word in part for part in there)]
-
-
 def is_view(words: str, url: str, other: str) -> bool:
     """Return whether *words* are a part of *url* that leads to the same page as the *other* URL does.
 
@@ -215,17 +182,4 @@ def is_view(words: str, url: str, other: str) -> bool:
     """
     named = set(words.split())
     here, there = (set(split_words(unquote(f"{u.path} {u.query}").casefold())) for u in map(split, (url, other)))
-    return bool(named) and named <= here and named - there <= VIEWS
-
-
-def _path_words(url: str) -> list[list[str]]:
-    path = "/".join(map(_without_parameters, unquote(split(url).path).split("/")))
-    path = _EXTENSION.sub("", path)
-    words = [found for part in path.split("/") if not _VIEW.fullmatch(part) and (found := split_words(part))]
-    return words[:-1] if words and words[-1] in (["index"], ["default"]) else words
-
-
-def _without_parameters(part: str) -> str:
-    """Return a *part* of a path without its parameters: ";jsessionid=1", "(S(abc))"."""
-    begin, end = part.find("("), part.rfind(")")
-    return (part[:begin] + part[end + 1 :] if 0 <= begin < end else part).partition(";")[0]
+    return bool(named) and named <= here and named - there <= VIEW_WORDS

@@ -1,0 +1,123 @@
+"""Decides whether two URLs of one site name one thing: a page, a view of it, a version."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+import tldextract
+
+from dedup_middleware.fingerprints import fast_hash
+from dedup_middleware.text.clauses import folded
+from dedup_middleware.text.words import split_words
+from dedup_middleware.urls import host_of, split
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+#: Words by which URLs name a view of a page.
+VIEWS = frozenset(
+    {"print", "printable", "printer", "friendly", "printview", "printversion", "amp", "mobile", "m", "wap", "touch"}
+)
+#: The same in names of files: "harbour-print.html".
+VIEW_WORDS = VIEWS | {"html", "htm", "php", "asp", "aspx", "jsp"}
+_HOST_VIEWS = VIEWS | {"www"}
+_EXTENSION = re.compile(r"\.(?:[a-z]?html?|php\d?|aspx?|jspx?|amp|print)(?=\.|\Z)", re.IGNORECASE)
+_VERSION = re.compile(
+    r"v\d+|(?:rel(?:ease)?-?|v)?\d+(?:\.(?:\d+(?!\d)|x))+\w*|latest|stable|dev|devel|master|main|current|edge|nightly|old|archive",
+    re.IGNORECASE,
+)
+_INDEX = frozenset({"index", "default"})
+_extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+
+@lru_cache(maxsize=1024)
+def site_of(host: str) -> str:
+    """Return the registrable domain of *host*, by the list that tldextract has; an IP address is a site."""
+    found = _extract(host)
+    if found.suffix and found.domain:
+        return f"{found.domain}.{found.suffix}"
+    labels = host.split(".")
+    return host if labels[-1].isdigit() else ".".join(labels[-2:])
+
+
+class Address(NamedTuple):
+    """What a URL names."""
+
+    host: tuple[str, ...]
+    path: tuple[str, ...]
+    """The parts of its path, folded, without views and versions."""
+    query: frozenset[tuple[str, str]]
+    views: frozenset[str]
+
+
+@lru_cache(maxsize=512)
+def address_of(url: str) -> Address:
+    """Return what *url* names."""
+    parts = split(url)
+    views: set[str] = set()
+    labels = host_of(url).split(".")
+    views.update(_HOST_VIEWS.intersection(labels))
+    host = [label for label in labels if label not in _HOST_VIEWS]
+    path = []
+    for part in unquote(parts.path).split("/"):
+        bare = _EXTENSION.sub("", without_parameters(part))
+        if bare.casefold() in VIEWS or _VERSION.fullmatch(bare):
+            views.add(bare.casefold())
+        elif bare and bare.casefold() not in _INDEX:
+            path.append(folded(bare))
+    query = set()
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name.casefold() in VIEWS or value.casefold() in VIEWS:
+            views.add(name.casefold())
+        else:
+            query.add((name, value))
+    return Address(tuple(host), tuple(path), frozenset(query), frozenset(views))
+
+
+def is_same_address(url: str, other: str) -> bool:
+    """Return whether two URLs name one thing, by their words: see the module."""
+    here, there = address_of(url), address_of(other)
+    if here.host != there.host:
+        return False
+    return _is_view(here, there) or _is_view(there, here)
+
+
+def _is_view(one: Address, other: Address) -> bool:
+    """Return whether *one* is *other* with parameters added, or a view of it."""
+    values = {folded(value) for _, value in one.query - other.query}
+    if one.views - other.views and (one.query <= other.query or other.query <= one.query):
+        words = [word for part in one.path for word in split_words(part)]
+        named = [*other.path, *(folded(value) for _, value in other.query)]
+        whole = {word for part in named for word in split_words(part)}
+        if words and whole.issuperset(words):
+            return True
+    if not other.query <= one.query:
+        return False
+    # "/wiki/Cams" is "/wiki?title=Cams", too.
+    rest = [part for part in other.path if part not in one.path]
+    return one.path == other.path or (bool(rest) and values.issuperset(rest) and set(one.path) <= set(other.path))
+
+
+def named_parts(url: str, labels: Collection[str]) -> frozenset[bytes]:
+    """Return the hashes of the parts of *url* that one of these *labels* names."""
+    return frozenset(fast_hash(part) for part in _parts(url) if part in labels)
+
+
+def names_other(named: frozenset[bytes], other: str) -> bool:
+    """Return whether one of the parts of a URL that a frame has *named* is not in the *other* URL."""
+    return bool(named.difference(map(fast_hash, _parts(other))))
+
+
+def _parts(url: str) -> list[str]:
+    address = address_of(url)
+    parts = [*address.host, *address.path, *(folded(value) for _, value in address.query)]
+    return [" ".join(split_words(part)) for part in parts]
+
+
+def without_parameters(part: str) -> str:
+    """Return a *part* of a path without its parameters: ";jsessionid=1", "(S(abc))"."""
+    begin, end = part.find("("), part.rfind(")")
+    return (part[:begin] + part[end + 1 :] if 0 <= begin < end else part).partition(";")[0]
