@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencc import OpenCC
+from parsel import Selector
 from prose import article, blog, several, story, zh_story
 
 from dedup_middleware import Deduplicator
@@ -127,12 +128,23 @@ def _chinese() -> Iterator[tuple[str, str]]:
         yield f"http://zh2.test/other/{n}", blog("转载", [*zh_story(n)[:3], *zh_story(100 + n, 3)])
 
 
-def replayed() -> Iterator[dict[str, Any]]:
-    """Yield what came of each page of the corpus, in order; last, the pages that were released after all."""
+def item_of(html: str) -> dict[str, str]:
+    """Return the item that a spider with selectors of its own makes of a page: its title and its text."""
+    page = Selector(html)
+    text = page.xpath("(//article | //div[@class='text'] | //body)[1]//text()").getall()
+    return {"title": page.xpath("string(//title)").get(""), "text": " ".join(text)}
+
+
+def replayed(*, items: bool) -> Iterator[dict[str, Any]]:
+    """Yield what came of each page of the corpus, in order; last, the pages that were released after all.
+
+    With *items*, each page has one with title and text.
+    """
     with Deduplicator() as dedup:
         for url, html, item in corpus():
-            found = dedup.add(url, html, item=item)
+            found = dedup.add(url, html, item=item_of(html) if items and item is None else item)
             yield {
+                "items": items,
                 "url": url,
                 "verdict": found.verdict,
                 "original": found.original_url,
@@ -144,7 +156,7 @@ def replayed() -> Iterator[dict[str, Any]]:
 
 def lines() -> list[str]:
     """Return the verdicts as they are stored."""
-    return [json.dumps(row, ensure_ascii=False) for row in replayed()]
+    return [json.dumps(row, ensure_ascii=False) for items in (False, True) for row in replayed(items=items)]
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ HOSTS = {
 }
 CLUB, JOINED = "club.example", "rowing.example"
 COPIER = "daily-digest.example"
-MIRROR, MIRRORED = "old.lanzhou-ribao.example", "lanzhou"
+MIRROR, MIRRORED = "lanzhou-mirror.example", "lanzhou"
 HOSTILE = "hostile.example"
 SCRIPT = "<script>alert(1)</script>"
 #: Turns the direction of writing, and colours a terminal.
@@ -116,7 +116,8 @@ def _page(title: str, paragraphs: tuple[str, ...]) -> str:
 
 def _newspaper() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for page in site_map():
-        if page.kind not in {Kind.LIST, Kind.REDIRECT}:
+        # A brief on the site of its story is kept.
+        if page.kind not in {Kind.LIST, Kind.REDIRECT} and "-brief" not in page.path:
             yield f"https://{HOSTS[page.site.key]}{page.path}", page.title, page.paragraphs
 
 

@@ -98,7 +98,7 @@ def test_a_page_with_one_more_entry_is_kept_and_one_with_an_entry_less_is_a_copy
     less = page(TITLE, *entries)
     more = page(TITLE, *(new + entries if is_first else entries + new))
     assert outcomes(*on_site(less, more)) == [None, None]
-    assert_copy(*on_site(more, less))
+    assert_copy((f"{SITE}/a", more), (f"{SITE}/a?s=2", less))
 
 
 # --- facts around the text
@@ -150,7 +150,7 @@ def test_another_fact_in_a_script_makes_another_page(kind: str, one: object, oth
 def test_counters_and_clocks_are_not_facts(one: str, other: str) -> None:
     title = "A tent for two in any weather of the year"
     first, copy = (page(title, *DESCRIPTION, below=f"<aside><span>{shown}</span></aside>") for shown in (one, other))
-    assert_copy(*on_site(first, copy))
+    assert_copy((f"{SITE}/tent", first), (f"{SITE}/tent?sid=2", copy))
 
 
 # --- between sites
@@ -268,8 +268,8 @@ def test_datelines_are_no_words_of_a_page(tell, dateline: str, other: str) -> No
 @pytest.mark.parametrize("title", ["{} (page 2)", "{} - Page 2", "{} - Seite 2", "{} 第2页", "{} (2/3)"])
 def test_the_pages_of_an_article_are_copies_of_the_whole(title: str) -> None:
     text = story(18, 9)
-    whole = (f"{SITE}/store/all", page(TITLE, *text))
-    part = (f"{SITE}/store/2", page(title.format(TITLE), *text[3:6], heading=TITLE))
+    whole = (f"{SITE}/store", page(TITLE, *text))
+    part = (f"{SITE}/store?page=2", page(title.format(TITLE), *text[3:6], heading=TITLE))
     assert_copy(whole, part)
 
 

@@ -19,12 +19,12 @@ FAILING = [
 RAISES_LAST = [name for name in FAILING if name.endswith("last")]
 
 
-def pair(site, number, first="a", second="b"):
-    """Serve story *number* twice and return both URLs."""
+def pair(site, number, first="a", second="b", *, shown=""):
+    """Serve story *number* twice and return both URLs; the second page *shown* a word more, in its menu."""
     text = story(number)
     return (
         site.add(f"/{number}/{first}", article(first, text)),
-        site.add(f"/{number}/{second}", blog(second, text), host=1),
+        site.add(f"/{number}/{second}", blog(f"{second} {shown}", text), host=1),
     )
 
 
@@ -44,7 +44,7 @@ def test_a_page_whose_callback_raises_owns_nothing(site, crawl):
 
 def test_an_item_that_its_pipelines_lose_owns_nothing_and_one_that_they_replace_is_safe(site, crawl):
     fates = ("drop", "fail", "replace")
-    pages = {fate: [*pair(site, n), site.add(f"/{n}/c", article("c", story(n)))] for n, fate in enumerate(fates)}
+    pages = {fate: [*pair(site, n), site.add(f"/{n}/a?c=1", article("a", story(n)))] for n, fate in enumerate(fates)}
     steps = [
         step
         for fate, (a, b, c) in pages.items()
@@ -61,7 +61,7 @@ def test_an_item_that_its_pipelines_lose_owns_nothing_and_one_that_they_replace_
 def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     """The first copy is held in a slow pipeline until the two others wait for it; then it ends well or badly."""
     a, b = pair(site, 1)
-    c = site.add("/1/c", article("c", story(1)))
+    c = site.add("/1/a?c=1", article("a", story(1)))
     steps = [{"url": url, "cb_kwargs": {"fate": f"hold {end}"}, "priority": -n} for n, url in enumerate((a, b, c))]
     settings = {
         **FATES,

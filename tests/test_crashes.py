@@ -267,7 +267,7 @@ def test_a_kill_loses_no_item_of_a_feed_and_drops_none_that_cannot_be_stored(tol
 
 @pytest.mark.parametrize(("fate", "releases"), [("fail", 1), ("drop", 0)], ids=["pipeline fails", "project drops"])
 def test_an_item_that_fails_when_it_is_released_is_released_once_more(site, tmp_path, fate, releases):
-    a, b = pair(site, 1)
+    a, b = pair(site, 1, shown=fate)
     steps = [{"url": a}, {"url": b, "cb_kwargs": {"fate": fate}}]
     assert [i["url"] for i in killed(tmp_path, site, steps).dropped] == [b]
     second = again(tmp_path, [], **FATES)

@@ -204,7 +204,7 @@ def test_the_same_item_is_not_kept_a_second_time_when_its_page_is_fetched_after_
 
 
 def test_an_item_is_kept_if_its_released_copy_has_failed_in_a_pipeline(site, tmp_path):
-    a, b = pair(site, 1)
+    a, b = pair(site, 1, shown="fail-once")
     steps = [{"url": a}, {"url": b, "cb_kwargs": {"fate": "fail-once"}}]
     assert again(tmp_path, steps).kept == [a]
     done(tmp_path, "allow", b)

@@ -27,7 +27,7 @@ def a_small_paper(site):
 @pytest.mark.parametrize("reactor", [r for r in REACTORS if r != REACTOR])
 def test_every_reactor_does(site, crawl, reactor):
     urls, dropped = a_small_paper(site)
-    twin = site.add("/twin", article("Twin", story(1)))
+    twin = site.add("/a?twin=1", article("A", story(1)))
     settings = {
         "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100},
         "CONSTANTS": {"dedup_middleware.plugin.items:MAX_WAIT": 20},

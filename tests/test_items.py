@@ -117,7 +117,7 @@ def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, c
     listed, told = story(1), story(2)
     overview = site.add("/list", article("List", listed, links=("/x",)))
     article_of_list = site.add("/article", article("Article", listed))
-    copied_list = site.add("/list2", article("List", listed, links=("/y",)))
+    copied_list = site.add("/article?view=list", article("Article", listed, links=("/y",)))
     first = site.add("/first", article("First", told))
     repost = site.add("/repost", blog("Repost", told), host=1)
     for path, number in (("/x", 8), ("/y", 9)):

@@ -42,7 +42,7 @@ class TestFacts:
         ("page", "title", "heading"),
         [
             ("<title> A </title><h1>B</h1>", "A", "B"),
-            ("<title>B - site</title><h1>b</h1>", "B - site", ""),
+            ("<title>B - site</title><h1>b</h1>", "B - site", "b"),
             ("<h1>B<i>!</i></h1><p>x", "", "B!"),
             ("<body><svg><title>icon</title></svg><h1>B</h1>", "", "B"),
             ("<p>x", "", ""),

@@ -139,7 +139,7 @@ def test_looking_at_a_page_makes_no_store(site, tmp_path):
 def test_a_page_that_changed_gives_up_its_old_text(site, crawl):
     one, two = article("One", story(1)), article("Two", story(2))
     changing = site.add("/changing", one, two, two)
-    other = site.add("/other", article("Other", story(1)))
+    other = site.add("/other", article("Other", story(1)), host=1)
     third = site.add("/third", blog("Third", story(2)))
     first = crawl("sample_spiders.Steps", steps=[{"url": u} for u in (changing, other)], folder="store")
     assert (first.kept, [i["url"] for i in first.dropped]) == ([changing], [other])

@@ -495,7 +495,7 @@ def test_what_waits_for_a_process_that_is_killed_is_kept(site, tmp_path):
 def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_others(uri, site, tmp_path):
     """The others crawl all the time; the first of them that is idle releases it, with what the other has dropped."""
     a, b, c, d = (
-        site.add(f"/{name}", (article, blog)[host % 2](name, story(1)), host=host)
+        site.add(f"/{name}", (article, blog)[host % 2]("paper", story(1)), host=host)
         for name, host in zip("abcd", (0, 1, 2, 1), strict=True)
     )
     own = site.add("/own", article("Own", story(2)))

@@ -16,7 +16,7 @@ OTHER_FACTS = "different_context"
 
 def branch(town, number=1, text=LONG_NOTICE):
     """Return a page that has its own facts around a text and a title which tell enough to be a story's."""
-    return page(TITLE, text, below=f"<ul><li>{number} High Street, {town}<li>0{number}603 55{number}</ul>")
+    return page(TITLE, text, below=f"<ul><li>{number} High Street, {town}<li>0{number}603 55{number}</ul><p>hold</p>")
 
 
 def branches(site, address="/branch/{}", host=0):
@@ -69,7 +69,7 @@ def test_the_pages_of_a_host_are_not_lost_to_a_copy_of_one_of_them_elsewhere(sit
     outcome = visit(crawl, [mirror, *urls[:5]], folder="same")
     assert sorted(outcome.kept) == sorted([mirror, *urls[:2], *urls[3:5]])
     assert outcome.record(urls[2])["original_url"] == mirror
-    assert outcome.stats["dedup/items/released"] == 2
+    assert "dedup/items/released" not in outcome.stats
     assert outcome.problems == []
     # What they share is boilerplate on their host from then on.
     later = visit(crawl, [mirror, *urls], folder="same", afresh=True)
@@ -89,7 +89,10 @@ def test_copies_of_the_pages_of_a_template_are_dropped(pages):
 )
 def test_counters_clocks_and_comments_around_a_story_show_no_template(pages, around):
     urls = [
-        pages.add(f"/news/{n}7.html", page("A story that is told in four places", *story(1), below=around.format(n)))
+        pages.add(
+            f"/news/7.html{f'?sid{n}=1' if n else ''}",
+            page("A story that is told in four places", *story(1), below=around.format(n)),
+        )
         for n in range(4)
     ]
     assert pages.kept(urls) == urls[:1]

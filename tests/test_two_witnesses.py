@@ -118,7 +118,7 @@ def test_a_version_of_a_story_on_its_host_is_dropped_if_it_only_leaves_out(pages
     }[edit]
     title = "".join(text[0][:70])
     first = pages.add("/story/17", page(title, *text))
-    edition = pages.add("/archive/17-new", page(title, *edited))
+    edition = pages.add("/story/17?edition=2", page(title, *edited))
     is_kept = edit == "added" or (edit == "mended" and tell is story)
     assert pages.kept([first, edition]) == [first, *[edition] * is_kept]
 
@@ -333,7 +333,7 @@ def test_what_clauses_lose_makes_another_page_on_one_host(pages, one, other):
 
 
 def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):
-    title, text = "The harbour council rebuilds the old grain store", story(1, 120)
+    title, text = "The harbour council rebuilds the old grain store", story(1, 300)
     assert sum(map(len, text)) > TEXT_LIMIT
     first, copy = (site.add(f"/store{query}", page(title, *text)) for query in ("", "?sid=7"))
     outcome = visit(crawl, [first, copy], "parse_text")

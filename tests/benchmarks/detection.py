@@ -77,7 +77,7 @@ def replaced(where: Any, **names: Any) -> Variant:
     return Variant(replacement=lambda: patch.multiple(where, **names))
 
 
-LISTS = {name: getattr(checklist, name) for name in ("ONE_SITE", "BETWEEN_SITES", "ITEMS")}
+LISTS = {name: getattr(checklist, name) for name in ("ONE_SITE", "OTHER_ADDRESS", "BETWEEN_SITES", "ITEMS")}
 
 
 def without(*checks: Check) -> Variant:

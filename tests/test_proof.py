@@ -1,0 +1,337 @@
+"""A copy is proved, not presumed: what differs between two pages of one site, or of two, and what comes of each.
+
+The rows are kinds of pages that people have reported as lost, each with pages of its own making.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prose import story, zh_story
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.checks import checklist
+from dedup_middleware.checks.address import is_same_address, site_of
+from dedup_middleware.checks.naming import other_words
+from dedup_middleware.model import PageFeatures
+from dedup_middleware.text.words import without_numbering
+
+ALL_CHECKS = {*checklist.ONE_SITE, *checklist.OTHER_ADDRESS, *checklist.BETWEEN_SITES, *checklist.ITEMS}
+NAV = "<nav><a href='/'>Home</a> <a href='/news'>News</a> <a href='/about'>About</a></nav>"
+TITLE = "The ferry to the outer islands"
+
+
+def page(body: str, title: str = TITLE, *, text: list[str] | None = None, head: str = "") -> str:
+    """Return a page with a menu, a text, and *body* above it."""
+    paragraphs = "".join(f"<p>{each}</p>" for each in (story(1) if text is None else text))
+    start = f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{NAV}<h1>{title}</h1>"
+    return f"{start}<main>{body}{paragraphs}</main><footer><p>Printed in the harbour.</p></footer></body></html>"
+
+
+def verdicts(*pages: tuple[str, str] | tuple[str, str, Any]) -> list[str]:
+    """Return the verdicts on *pages* in their order."""
+    with Deduplicator() as dedup:
+        return [dedup.add(*each).verdict for each in pages]
+
+
+def assert_kept(*pages: tuple[str, str] | tuple[str, str, Any]) -> None:
+    """Assert that all *pages* are kept, in both orders, with an item that has title and text, and without."""
+    for crawled in (pages, pages[::-1]):
+        assert "duplicate" not in verdicts(*crawled)
+        with_items = [(url, html, item[0] if item else {"title": TITLE}) for url, html, *item in crawled]
+        assert "duplicate" not in verdicts(*with_items)
+
+
+# --- one site, another address: everything must be equal
+
+ROWS = "<table>{}</table>"
+DIFFERENT = {
+    "a picture": ("<img src=/img/1.png alt='A gull'>", "<img src=/img/2.png alt='The keeper'>"),
+    "a file": ("<p><a href=/files/births.csv>Download</a></p>", "<p><a href=/files/deaths.csv>Download</a></p>"),
+    "a film": ("<video src=/a.mp4></video>", "<video src=/b.mp4></video>"),
+    "a formula": ("<math><mn>7</mn><mi>x</mi></math>", "<math><mn>9</mn><mi>x</mi></math>"),
+    "a drawn text": ("<svg><text>North</text></svg>", "<svg><text>South</text></svg>"),
+    "a value in a form": ("<form><input value='Mill Ltd'></form>", "<form><input value='Boats Ltd'></form>"),
+    "a chosen box": ("<input type=checkbox checked> Passed", "<input type=checkbox> Passed"),
+    "a chosen option": (
+        "<select><option selected>Red<option>Blue</select>",
+        "<select><option>Red<option selected>Blue</select>",
+    ),
+    "an icon": ("<p>Sauna <i class=icon-yes></i></p>", "<p>Sauna <i class=icon-no></i></p>"),
+    "a text of a style sheet": ("<span data-price='180 Kc'></span>", "<span data-price='240 Kc'></span>"),
+    "a cell": (ROWS.format("<tr><td>Shower<td>yes"), ROWS.format("<tr><td>Shower<td>no")),
+    "where a mark stands": (
+        ROWS.format("<tr><td>Bath<td><i class=ok></i><tr><td>Balcony<td>"),
+        ROWS.format("<tr><td>Bath<td><tr><td>Balcony<td><i class=ok></i>"),
+    ),
+    "the order of rows": ("<ol><li>The River<li>The Herons</ol>", "<ol><li>The Herons<li>The River</ol>"),
+    "a price like a year": ("<div>$1,999</div>", "<div>$2,049</div>"),
+    "a number of days": ("<dl><dt>Duration<dd>7 days</dl>", "<dl><dt>Duration<dd>14 days</dl>"),
+    "a place": ("<p>Old Mill</p><p>Mill Lane</p>", "<p>Town Hall</p><p>Market Square</p>"),
+    "a line of a list": ("<ul><li>Night shift<li>Full time</ul>", "<ul><li>Day shift<li>Part time</ul>"),
+    "a score": ("<p>25:23</p>", "<p>21:25</p>"),
+    "a unit": ("<p>It sends with 5 mW.</p>", "<p>It sends with 5 MW.</p>"),
+    "a folded answer": (
+        "<div class=panel hidden><p>Nothing in the first year.</p></div>",
+        "<div class=panel hidden><p>The same fee for all, from the first month on.</p></div>",
+    ),
+    "a speaker": ("<p><b>Mr Holt:</b> It was signed.</p>", "<p><b>Ms Vane:</b> It was signed.</p>"),
+    "a word before a sentence": ("<p>A singing evening.</p>", "<p>CANCELLED - A singing evening.</p>"),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
+def test_on_one_site_pages_of_two_addresses_differ_by_anything(one: str, other: str) -> None:
+    assert_kept(("http://one.example/p/1", page(one)), ("http://one.example/p/2", page(other)))
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
+def test_on_one_site_equal_content_is_a_copy_at_any_address(one: str, other: str) -> None:
+    assert verdicts(("http://one.example/p/1", page(one)), ("http://one.example/q/2", page(one)))[1] == "duplicate"
+    assert verdicts(("http://one.example/p/1", page(other)), ("http://one.example/q/2", page(other)))[1] == "duplicate"
+
+
+def test_a_title_in_another_order_is_another_one() -> None:
+    titles = ("Trains from Aachen to Brussels", "Trains from Brussels to Aachen")
+    assert_kept(*[(f"http://rail.example/{n}", page("", title)) for n, title in enumerate(titles)])
+
+
+@pytest.mark.parametrize("label", ["<nav><a href=/leeds>{}</a></nav>", "<footer><p>{}</p></footer>"])
+def test_what_the_frame_calls_a_page_counts_if_its_url_calls_it_so(label: str) -> None:
+    leeds, york = (page("").replace("<footer>", label.format(name) + "<footer>") for name in ("Leeds", "York"))
+    assert_kept(("http://one.example/leeds/hours", leeds), ("http://one.example/york/hours", york))
+
+
+def test_subdomains_are_one_site() -> None:
+    city = "<p>Veterinary clinic {}</p><p>{}</p>"
+    assert_kept(
+        ("http://bath.pets.example/", page(city.format("Bath", "Mill Lane"))),
+        ("http://york.pets.example/", page(city.format("York", "Castle Street"))),
+    )
+
+
+# --- one site, one address: the content adds nothing
+
+
+def test_a_parameter_and_another_frame_make_no_other_page() -> None:
+    counted = "<aside>Read by {} people</aside><div class=comments><p>Nice, said Ann.</p></div>"
+    first, second = (page("") + counted.format(number) for number in (7, 1209))
+    assert verdicts(("http://one.example/p/1", first), ("http://one.example/p/1?sid=5f", second))[1] == "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "is_same"),
+    [
+        ("http://a.example/s/5?sid=9", "http://a.example/s/5", True),
+        ("http://a.example/s/5?id=9", "http://a.example/s/5?id=8", False),
+        ("http://a.example/s/5/print", "http://a.example/s/5", True),
+        ("http://a.example/print/5/", "http://a.example/story/5-the-ferry/", True),
+        ("http://a.example/print/6/", "http://a.example/story/5-the-ferry/", False),
+        ("http://m.a.example/s/5", "http://www.a.example/s/5", True),
+        ("http://a.example/v2/guide", "http://a.example/latest/guide", True),
+        ("http://a.example/index.php?title=Cams&printable=yes", "http://a.example/index.php/Cams", True),
+        ("http://a.example/print/tram", "http://a.example/2025/03/tram?sid=5", True),
+        ("http://a.example/print/tram", "http://a.example/article.php?id=tram", True),
+        ("http://a.example/leeds", "http://a.example/york", False),
+        ("http://a.example/lighthouse-print", "http://a.example/lighthouse", False),
+    ],
+)
+def test_two_urls_of_one_thing(url: str, other: str, *, is_same: bool) -> None:
+    assert is_same_address(url, other) == is_same_address(other, url) == is_same
+
+
+def test_a_site_is_a_registrable_domain() -> None:
+    assert site_of("news.bbc.co.uk") == "bbc.co.uk"
+    assert site_of("ann.github.io") == "ann.github.io"
+    assert site_of("127.0.0.1") == "127.0.0.1"
+
+
+# --- two sites: nothing that carries meaning is replaced
+
+
+def across(first: str, second: str) -> str:
+    """Return the verdict on a page of another site with the HTML *second* after *first*."""
+    return verdicts(("http://one.example/a", first), ("http://two.example/b", second))[1]
+
+
+SLOTS = [
+    ("lot A", "lot B"),
+    ("part II", "part III"),
+    ("lot 4", "lot 5"),
+    ("the spring round", "the autumn round"),
+    ("Aurora", "Joliet"),
+    ("2023", "2024"),
+    ("grade A+", "grade A"),
+    ("with pets", "without pets"),
+    ("第一批", "第二批"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SLOTS)
+def test_a_title_with_another_value_is_another_one(one: str, other: str) -> None:
+    assert across(page("", f"Form of the programme ({one})"), page("", f"Form of the programme ({other})")) == "related"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ferry returns to the islands", "Ferry comes back to the islands"),
+        ("Ferry returns", "Report: Ferry returns"),
+        ("Ferry returns", "Ferry returns | The Courier"),
+        ("如何测试洗牌", "【转】如何测试洗牌"),
+    ],
+)
+def test_an_editors_title_is_none(one: str, other: str) -> None:
+    assert other_words(PageFeatures(one), PageFeatures(other), lambda: ["No text."], lambda _: False) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("€ 350,000", "€ 420,000"),
+        ("Final score 2:1", "Final score 3:1"),
+        ("Acme Ltd", "Globex Ltd"),
+        ("Ref. A-1207", "Ref. A-1388"),
+        ("It is about hepatitis B and how to live with it.", "It is about hepatitis C and how to live with it."),
+        ("It has a power of 5 mW in all weathers.", "It has a power of 5 MW in all weathers."),
+    ],
+)  # fmt: skip
+def test_a_line_with_another_value_is_another_one(one: str, other: str) -> None:
+    first, second = ([story(3)[0], line, *story(3)[1:]] for line in (one, other))
+    assert across(page("", text=first), page("", text=second)) == "related"
+
+
+def test_a_passage_counts_over_the_borders_of_paragraphs() -> None:
+    own = [sentence + "." for sentence in " ".join(story(9, 1)).split(". ")]
+    assert len(own) > 2
+    assert across(page("", text=story(4, 9)), page("", text=[*own, *story(4, 9)])) == "related"
+
+
+def test_numbering_of_lines_is_no_content() -> None:
+    lines = story(5)
+    numbered = [f"<sup>{number}</sup> {line}" for number, line in enumerate(lines, 1)]
+    chapter = [f"3:{number} {line}" for number, line in enumerate(lines, 1)]
+    assert across(page("", text=numbered), page("", text=chapter)) == "duplicate"
+    assert without_numbering(["12 gulls came.", "3 stayed.", "7 left."]) == ["12 gulls came.", "3 stayed.", "7 left."]
+
+
+def test_chinese_districts_are_two() -> None:
+    first, second = (page("", f"{name}关于冬季供暖的通告", text=zh_story(2)) for name in ("河口县", "林泉县"))
+    assert across(first, second) == "related"
+
+
+# --- items
+
+
+def item(**values: Any) -> dict[str, Any]:
+    return {"title": TITLE, "text": " ".join(story(1)), **values}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"home": {"name": "Lions", "goals": 2}, "away": {"name": "Bears", "goals": 1}},
+         {"home": {"name": "Bears", "goals": 2}, "away": {"name": "Lions", "goals": 1}}),
+        ({"file_urls": ["http://one.example/a.csv"]}, {"file_urls": ["http://one.example/b.csv"]}),
+        ({"variants": [{"colour": "red", "stock": 3}, {"colour": "blue", "stock": 0}]},
+         {"variants": [{"colour": "red", "stock": 0}, {"colour": "blue", "stock": 3}]}),
+    ],
+)  # fmt: skip
+def test_on_one_site_items_are_compared_value_by_value(one: dict[str, Any], other: dict[str, Any]) -> None:
+    html = page("")
+    first, second = ("http://one.example/p/1", html, item(**one)), ("http://one.example/p/1?s=2", html, item(**other))
+    assert verdicts(first, second)[1] != "duplicate"
+    assert verdicts(first, (second[0], html, item(**one)))[1] == "duplicate"
+
+
+def test_a_value_that_a_page_does_not_show_counts_on_any_site() -> None:
+    first, second = ({"company": name, "text": " ".join(story(1))} for name in ("Alder Bakery", "Birch Bakery"))
+    html = page("")
+    assert verdicts(("http://one.example/", html, first), ("http://two.example/", html, second))[1] != "duplicate"
+    shown = [html.replace("<footer>", f"<footer><p>{each['company']}</p>") for each in (first, second)]
+    pages = ("http://one.example/", shown[0], first), ("http://two.example/", shown[1], second)
+    assert verdicts(*pages)[1] == "duplicate"
+
+
+def test_a_value_that_all_pages_of_a_site_have_is_the_sites() -> None:
+    pages = [
+        (
+            f"http://{site}.example/{n}",
+            page("", f"Story {n}", text=story(n)),
+            {"paper": site, "text": " ".join(story(n))},
+        )
+        for site in ("one", "two")
+        for n in range(20, 26)
+    ]
+    assert verdicts(*pages)[-3:] == ["duplicate"] * 3
+
+
+def test_a_copyright_line_in_an_item_keeps_no_print_view() -> None:
+    html = page("")
+    copy = {"title": TITLE, "text": " ".join([*story(1), "© 2024 The Harbour News. All rights reserved."])}
+    assert (
+        verdicts(("http://one.example/p/1", html, item()), ("http://one.example/p/1/print", html, copy))[1]
+        == "duplicate"
+    )
+
+
+# --- each check is needed: without it, its page is taken for a copy
+
+NOTICE = [
+    "The rooms of the old mill can be hired by clubs of the town, by schools, and by families for a feast.",
+    "The warden opens the doors in the morning, shows where the light is, and comes back in the evening for the keys.",
+    "Chairs and tables are in the loft, and must be back there, clean and dry, before the doors are shut.",
+]
+HERE, VIEW, THERE = "http://one.example/p/1", "http://one.example/p/1?v=2", "http://two.example/b"
+BARE = "<html><title>{}</title><body class=k><div class=l><h1 class=m>{}</h1><p class=n>{}</p></div></body></html>"
+
+
+def bare(paragraphs: list[str], title: str = TITLE) -> str:
+    """Return the same in another template."""
+    return BARE.format(title, title, "</p><p class=n>".join(paragraphs))
+
+
+LONG = story(31, 9)
+NEEDED = {
+    "doubtful": (
+        HERE, page("", "Zwölf Boxkämpfer", text=LONG),
+        THERE, page("", "Zwölf Boxkämpfer", text=[each for line in LONG for each in (line, f"Ann {line[-30:]}")]),
+    ),
+    # A longer text is not aligned.
+    "other_numbers": (
+        HERE, page("", text=[*story(32, 320), "The gauge by the bridge stood at 412 cm."]),
+        THERE, page("", text=[*story(32, 320), "The gauge by the bridge stood at 578 cm."]),
+    ),
+    "new_title": (HERE, page("", "Boats and where they land"), VIEW, page("", "Boats and where they sink")),
+    "new_facts": (HERE, page("<nav>$ 19.90</nav>"), VIEW, page("<nav>$ 24.90</nav>")),
+    "new_context": (HERE, page("<nav><p>blue</p></nav>"), VIEW, page("<nav><p>red</p></nav>")),
+    "new_address": (HERE, page("", text=NOTICE), "http://one.example/q/7", bare(NOTICE)),
+    "new_text": (HERE, page(""), VIEW, page("<p>Update: the second boat is back.</p>")),
+    "other_content": (HERE, page("<img src=/1.png>"), "http://one.example/p/2", page("<img src=/2.png>")),
+    "other_title": (HERE, page("", "Form (lot A)"), THERE, page("", "Form (lot B)")),
+    "replaced_words": (
+        HERE, page("", text=[*LONG, "It is about hepatitis B and how to live with it."]),
+        THERE, page("", text=[*LONG, "It is about hepatitis C and how to live with it."]),
+    ),
+    "new_symbols": (
+        HERE, page("", text=[*LONG, "Works without a network: ✓"]),
+        THERE, page("", text=[*LONG, "Works without a network: ✗"]),
+    ),
+    "new_passage": (HERE, page("", text=LONG), THERE, page("", text=[*story(33, 1), *LONG])),
+}  # fmt: skip
+
+
+def test_each_check_has_its_case() -> None:
+    # The other one has its case in test_doubt.py.
+    assert {check.__name__ for check in ALL_CHECKS} == {*NEEDED, "other_boilerplate"}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_without_a_check_its_case_is_lost(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, html, second, other = NEEDED[name]
+    assert verdicts((first, html), (second, other)) == ["new", "related"]
+    for checks in ("ONE_SITE", "OTHER_ADDRESS", "BETWEEN_SITES", "ITEMS"):
+        left = tuple(check for check in getattr(checklist, checks) if check.__name__ != name)
+        monkeypatch.setattr(checklist, checks, left)
+    assert verdicts((first, html), (second, other)) == ["new", "duplicate"]
