@@ -13,6 +13,7 @@ from prose import story, zh_story
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, site_of
+from dedup_middleware.checks.items import is_incidental
 from dedup_middleware.checks.naming import other_words
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.words import without_numbering
@@ -335,3 +336,10 @@ def test_without_a_check_its_case_is_lost(name: str, monkeypatch: pytest.MonkeyP
         left = tuple(check for check in getattr(checklist, checks) if check.__name__ != name)
         monkeypatch.setattr(checklist, checks, left)
     assert verdicts((first, html), (second, other)) == ["new", "duplicate"]
+
+
+def test_a_fetch_on_a_full_minute_is_a_fetch() -> None:
+    now = 1_800_000_000.0
+    for text in (f"{now:.0f}", "2027-01-15T08:00:00+00:00"):
+        assert is_incidental("seen", text, HERE, now)
+        assert not is_incidental("starts", text, HERE, now + 3600)
