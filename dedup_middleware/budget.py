@@ -78,7 +78,7 @@ class Budget:
     def watched(self, texts: Sequence[str]) -> Sequence[str]:
         """Return *texts* as a sequence that raises `UncheckableError` where it is read and the time is over.
 
-        So whatever reads the text of a page or an item keeps to its budget. No text may be longer than `PORTION`.
+        So all code that reads the text of a page or an item keeps to its budget. No text may be longer than `PORTION`.
         """
         return texts if self._left == math.inf else _Watched(texts, self)
 

@@ -1,4 +1,4 @@
-"""Decides whether two URLs of one site name one thing: a page, a view of it, a version."""
+"""Decides whether two URLs on the same site name one thing: a page, a view of it, a version."""
 
 from __future__ import annotations
 

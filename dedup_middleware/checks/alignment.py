@@ -214,11 +214,6 @@ def compare(
     )
 
 
-def edits_of(page: Sequence[str], original: Sequence[str]) -> tuple[Edit, ...]:
-    """Return where *page* has what *original* has not at that place."""
-    return tuple(_aligned(*_streams(page, original))[1])
-
-
 def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
     """Return the weight of the *missing* clauses of which *original* contains a third, character by character."""
     there = reduced_once("\n".join(original)).replace("\n", "")
