@@ -80,7 +80,8 @@ class Fingerprint:
     digest: bytes
     """16 bytes that change whenever a clause does."""
     exact_digest: bytes = b""
-    """8 bytes that change whenever a letter or a digit does, or their order; empty if unknown."""
+    """Bytes that change whenever a letter or a digit does, or their order, and any character beyond `TEXT_LIMIT`;
+    empty if unknown."""
     signature: PackedSignature | None = None
     """Where a published method decides."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
@@ -92,6 +93,9 @@ class Fingerprint:
         return sum(self.weights.values())
 
 
+#: Characters of a page's text that are stored, for `explain` and comparisons: an article is shorter, and no page can
+#: fill a disk.
+TEXT_LIMIT = 100_000
 #: Bytes of the hash of a context text in the store.
 STORED_TEXT_BYTES = 2
 

@@ -13,8 +13,7 @@ from dedup_middleware import budget
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.checks.address import named_parts
 from dedup_middleware.extraction import EXTRACTORS
-from dedup_middleware.index.lookup import TEXT_LIMIT
-from dedup_middleware.model import Page
+from dedup_middleware.model import TEXT_LIMIT, Page
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import pieces
 from dedup_middleware.text.words import without_numbering

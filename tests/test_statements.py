@@ -12,11 +12,11 @@ import pytest
 from library import Library
 from prose import article, story
 
-from dedup_middleware import bounded, item_codec
+from dedup_middleware import bounded, item_codec, model
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.batch import archive
 from dedup_middleware.durability import Durability
-from dedup_middleware.index import dropped_items, lookup, schema, transfer
+from dedup_middleware.index import dropped_items, schema, transfer
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.plugin import items
 from dedup_middleware.records import log
@@ -124,7 +124,7 @@ def limit(row: str) -> list[int]:
 
 def test_the_limits_are_those_of_the_code():
     redis = pytest.importorskip("dedup_middleware.stores.redis")
-    assert limit("a stored text") == [lookup.TEXT_LIMIT]
+    assert limit("a stored text") == [model.TEXT_LIMIT]
     assert limit("a dropped item, a stored page") == [item_codec.MAX_BYTES] == [schema._MAX_PAGE]
     assert dropped_items._MAX_BYTES >= item_codec.MAX_BYTES
     assert limit("a line of an export; of a log") == [transfer.MAX_LINE, log.MAX_LINE]

@@ -10,7 +10,7 @@ from prose import article, blog, page, story, zh_story
 
 from dedup_middleware import extract_paragraphs
 from dedup_middleware.checks.checklist import own_symbols
-from dedup_middleware.index.lookup import TEXT_LIMIT
+from dedup_middleware.model import TEXT_LIMIT
 
 LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""

@@ -26,8 +26,8 @@ from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Preferences
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import instance_of
-from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.schema import whole_text_key
+from dedup_middleware.model import TEXT_LIMIT
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.registry import required

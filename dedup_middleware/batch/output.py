@@ -24,9 +24,8 @@ from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import MAX_HOLDERS, item_texts, puts_of
-from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.transfer import lines_of
-from dedup_middleware.model import Kept, StoredPage, VerdictKind
+from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
 from dedup_middleware.registry import required
 from dedup_middleware.urls import canonical_identities
 

@@ -335,7 +335,19 @@ class Detector:
         has_all = self.threshold < 1 or page.fingerprint.weights.keys() <= match.original.hashes
         if match.score < self.threshold or not has_all:
             return match, Rejection(Reason.BELOW_THRESHOLD)
-        return match, self._first_rejection(pair)
+        rejection = self._first_rejection(pair)
+        if rejection is None and self._is_beyond_stored(pair):
+            rejection = Rejection(Reason.EXTRA_TEXT)
+        return match, rejection
+
+    def _is_beyond_stored(self, pair: Pair) -> bool:
+        """Return whether a text on the original's site goes on beyond what is stored, and is not equal to that one's.
+
+        Clauses have no symbols, so that only a digest shows whether the rest is equal.
+        """
+        if not pair.is_one_site or pair.has_same_letters:
+            return False
+        return self.index.is_cut(pair.page.paragraphs) or self.index.is_cut(pair.text)
 
     def _find_canonical(self, page: Page, original: StoredPage) -> bool:
         """Return whether *page* or *original* names the other as its canonical URL. One read at most."""

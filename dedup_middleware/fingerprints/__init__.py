@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from xxhash import xxh32_digest
 
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.model import Fingerprint
+from dedup_middleware.model import TEXT_LIMIT, Fingerprint
 from dedup_middleware.registry import Registry
 from dedup_middleware.text.clauses import mask_digits, portions, reduced_once, significant_clauses
 
@@ -58,12 +58,17 @@ class ClauseFingerprinter:
         weights: dict[bytes, int] = {}
         masked_hashes: dict[bytes, bytes] = {}
         starts: list[int] = []
+        length = 0
         new_hasher = self._hasher.copy
         exact = new_hasher()
         for portion in portions(paragraphs):
             starts.append(len(weights))
             text = reduced_once(portion)
             exact.update(text.replace("\n", "").encode("utf8", "surrogatepass"))
+            length += len(portion)
+            if length > TEXT_LIMIT:
+                # What is not stored is not compared: symbols and punctuation, too, have to be equal there.
+                exact.update("".join(portion.split()).encode("utf8", "surrogatepass"))
             for clause, weight in significant_clauses(text):
                 # As `hash` does: a call for each clause would add a third.
                 hasher = new_hasher()

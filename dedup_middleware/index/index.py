@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.in_doubt import InDoubt
-from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT, Lookup, signature_keys
-from dedup_middleware.model import Scope, StoredPage
+from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, Lookup, signature_keys
+from dedup_middleware.model import TEXT_LIMIT, Scope, StoredPage
 from dedup_middleware.urls import canonical_identities
 
 if TYPE_CHECKING:

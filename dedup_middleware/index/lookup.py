@@ -15,7 +15,7 @@ import xxhash
 from dedup_middleware.fingerprints.method import MAX_PACKED, packed, unpacked
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Overrides
-from dedup_middleware.model import Eligibility, Fingerprint, Match, PackedSignature, Page
+from dedup_middleware.model import TEXT_LIMIT, Eligibility, Fingerprint, Match, PackedSignature, Page
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 COMMON_IN_STORE = 3
 #: The same on the pages of one host: more of these are a menu or a notice.
 COMMON_ON_HOST = 2
-#: Characters of a page's text that are kept, for `explain` and alignment: an article is shorter, and no page can fill
-#: a disk.
-TEXT_LIMIT = 100_000
 
 ALL = Eligibility()
 

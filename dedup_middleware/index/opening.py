@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import Changes, Index
-from dedup_middleware.index.lookup import ALL, TEXT_LIMIT
-from dedup_middleware.model import StoredPage
+from dedup_middleware.index.lookup import ALL
+from dedup_middleware.model import TEXT_LIMIT, StoredPage
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import Holder
 
