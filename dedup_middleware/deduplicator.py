@@ -482,7 +482,7 @@ class Deduplication:
 
     def _confirm_if_complete(self, visit: Visit) -> None:
         if visit.stage is Stage.PENDING and visit.callback_ended and visit.items_left == visit.items_yielded:
-            if visit.items_yielded:
+            if visit.items_yielded and not visit.is_list:
                 self._confirm(visit)
             else:
                 self.void(visit)

@@ -84,6 +84,8 @@ class Fingerprint:
     empty if unknown."""
     signature: PackedSignature | None = None
     """Where a published method decides."""
+    is_whole: bool = False
+    """Whether its only clause, without weight, is a digest of all that the page shows: of a page with little text."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
     """The number of clauses before each portion that the text was read in, to find a clause in a long text."""
 

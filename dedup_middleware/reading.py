@@ -12,8 +12,10 @@ from lxml import etree
 from dedup_middleware import budget
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.checks.address import named_parts
+from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.extraction import EXTRACTORS
-from dedup_middleware.model import TEXT_LIMIT, Page
+from dedup_middleware.extraction.features import shown_digest
+from dedup_middleware.model import TEXT_LIMIT, Fingerprint, Page
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import pieces
 from dedup_middleware.text.words import without_numbering
@@ -35,7 +37,7 @@ _UNDECODED = "\ufffd"
 # A text with a greater share of these characters was decoded with the wrong encoding.
 _MAX_UNDECODED = 0.05
 #: Raise it with every change by which a page may be read otherwise: its main text, its title, its context.
-READING = 2
+READING = 3
 DIGEST_BYTES = 16
 
 
@@ -55,8 +57,21 @@ class PageReader:
         features = addressed(extracted.features, url, identities)
         features = replace(features, labels=frozenset(), named=named_parts(url, features.labels))
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
+        if self.published is None and page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
+            page = self._whole(page, shown_digest(root))
+            budget.check_time()
         doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate
         return replace(page, body_digest=body_digest, is_doubtful=doubtful, is_boilerplate=boilerplate)
+
+    def _whole(self, page: Page, digest: bytes) -> Page:
+        """Return a *page* with little text as one clause: the *digest* of all that it shows.
+
+        So it is found by a page that shows the same, and no other page contains a part of it.
+        """
+        if not digest:
+            return page
+        weights = {self._fingerprint.hash(f"\0{digest.hex()}"): 0}
+        return replace(page, fingerprint=Fingerprint(weights, {}, digest, is_whole=True), paragraphs=())
 
     def paragraphs(  # noqa: PLR0913 - what a page is made of
         self,

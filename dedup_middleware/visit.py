@@ -162,10 +162,17 @@ class Visit:
 
     @property
     def can_be_original(self) -> bool:
-        """Whether the page has enough text to be an original."""
+        """Whether the page has enough text to be an original, or may be that of a page at its own address."""
         if self.page is None or self.verdict.kind is not VerdictKind.UNCHECKED:
             return self.page is not None
-        return self.verdict.reason in _OWNS_UNCHECKED and self.page.fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT
+        fingerprint = self.page.fingerprint
+        has_text = fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT or fingerprint.is_whole
+        return self.verdict.reason in _OWNS_UNCHECKED and has_text
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the page has little text and several items: it owns none of these."""
+        return self.items_yielded > 1 and self.claimed is not None and self.claimed.fingerprint.is_whole
 
     @property
     def needs_item_check(self) -> bool:

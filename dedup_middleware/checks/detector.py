@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks import checklist
+from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT, own_clauses
 from dedup_middleware.checks.pair import Pair, Sites
@@ -261,6 +262,8 @@ class Detector:
         return self.preferences.applied(page, verdict, self.index)
 
     def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
+        if page.fingerprint.is_whole:
+            return self._check_whole(page, found, rejects)
         distinctive = self.index.distinctive_clauses(page, found)
         enough = sum(map(page.fingerprint.weights.__getitem__, distinctive)) >= MIN_DISTINCTIVE_WEIGHT
         candidates = self._candidates(page, found, distinctive) if enough else self._equals(page, found)
@@ -268,6 +271,21 @@ class Detector:
         if best.kind is VerdictKind.NEW and not enough:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         return best
+
+    def _check_whole(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
+        """Return the verdict on a *page* with little text: a copy of a page at its address that shows the same.
+
+        At another address that may be a wall or a notice, which shows the same wherever it stands.
+        """
+        equal = (
+            Match(original, 1.0, frozenset(page.fingerprint.weights))
+            for original in self.index.shows_same(page, found, _MAX_MATCHES)
+            if original.features == (page.features and page.features.stored())
+            and is_same_address(page.url, original.url)
+        )
+        best = self._best(page, equal, frozenset(), rejects)
+        is_copy = best.kind is VerdictKind.DUPLICATE
+        return best if is_copy else Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
 
     def _candidates(self, page: Page, found: Found, distinctive: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
         """Yield candidates: pages with the same text, then those with some of the clauses, the best first."""
@@ -316,6 +334,8 @@ class Detector:
         self, page: Page, exact: Match, distinctive: AbstractSet[bytes]
     ) -> tuple[Match, Rejection | None]:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
+        if page.fingerprint.is_whole:
+            return exact, None
         text = cache(partial(self.index.text, exact.original.number))
         pair = Pair(
             page,

@@ -10,11 +10,12 @@ import json
 import re
 from hashlib import sha256
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lxml import etree
 from xxhash import xxh32_digest
 
+from dedup_middleware.extraction.marks import mark_of
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.clauses import MONTHS, folded, one_line, reduced, without_separators
@@ -34,6 +35,15 @@ _DESCRIPTION = etree.XPath("string((//meta[translate(@name, 'DESCRIPTON', 'descr
 # In the head alone: what stands in the body, a reader may have written.
 _CANONICAL = etree.XPath("string((/html/head/link[@rel = 'canonical'][@href])[last()]/@href)")
 _DATA = frozenset({"application/ld+json", "application/json"})
+# Of parents, not of ancestors, which would take the depth of the page for each text.
+_TEXTS = etree.XPath("//text()[not(parent::script or parent::style or parent::title)]", smart_strings=False)
+_LINKS = etree.XPath("//a/@href", smart_strings=False)
+_CHOSEN = etree.XPath("//option[@selected]/text()", smart_strings=False)
+_DATA_TEXTS = etree.XPath(
+    "//script[@type = 'application/ld+json' or @type = 'application/json']/text()", smart_strings=False
+)
+# What has no text inside, so that each is read in constant time.
+_EMPTY = ("audio", "embed", "iframe", "img", "input", "object", "source", "track", "video")
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
 #: Bytes of the digest of what is shown beside the main text.
@@ -80,6 +90,22 @@ def _digest(title: str, rest: Iterable[str]) -> bytes:
     text = "\n".join(rest)
     shown = (row_of(title), reduced(text).replace("\n", ""), *symbols_of(text), *(m for m in rest if "\0" in m))
     return sha256("\n".join(shown).encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
+
+
+def shown_digest(root: etree._Element) -> bytes:
+    """Return 16 bytes that change with anything that the page under *root* shows, menus and teasers included.
+
+    That is its title, all its text, what is not text, the data in its scripts, and the paths that its links lead to:
+    queries carry sessions and trackers. Empty if the page shows no text. O(characters).
+    """
+    texts, links, chosen, data = (cast("list[str]", find(root)) for find in (_TEXTS, _LINKS, _CHOSEN, _DATA_TEXTS))
+    lines = [line for text in texts if (line := " ".join(text.split()))]
+    if not lines:
+        return b""
+    paths = [link.partition("#")[0].partition("?")[0] for link in links]
+    lists = ([str(_TITLE(root))], lines, map(mark_of, root.iter(*_EMPTY)), chosen, paths, data)
+    shown = "\0\0".join("\0".join(each) for each in lists)
+    return sha256(shown.encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
 
 
 def _data_facts(root: etree._Element) -> Iterator[str]:

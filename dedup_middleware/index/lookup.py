@@ -256,6 +256,12 @@ class Lookup:
         exact_digest = page.fingerprint.exact_digest
         return (other for other in self._pages(found.equal[:most]) if other.exact_digest == exact_digest)
 
+    def shows_same(self, page: Page, found: Found, most: int) -> Iterator[StoredPage]:
+        """Yield at most so many of the other pages that show all that *page* shows, oldest first. One read, or none."""
+        digest = page.fingerprint.digest
+        numbers = [number for clause_hash in page.fingerprint.weights for number in found.holders.get(clause_hash, ())]
+        return (other for other in self._pages(numbers[:most]) if other.digest == digest)
+
     def names(self, original: StoredPage, identities: Iterable[bytes]) -> bool:
         """Return whether *original* names the page with these *identities* as its canonical URL. One read."""
         values = self.store.get_many([schema.canonical_key(i) for i in identities])

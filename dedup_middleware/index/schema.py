@@ -8,7 +8,8 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
     s<page number, 7>          the text of its items, zlib, where that is not its own
     i<identity, 16>            page number, 7: the stored page of this request; then the digest, 16, of the bytes that
                                it was read from, where that decides whether it has to be read again
-    c<clause hash, 6>          posting list: page numbers, 7 each, oldest first
+    c<clause hash, 6>          posting list: page numbers, 7 each, oldest first; a page with little text has a
+                               digest of all that it shows in place of clauses
     e<text and title, 8>       posting list of a whole text under its title
     a<identity, 16>            page number: the original that names this URL, of its own host, as canonical
     o<page number><page number>   nothing: of that original, this page is a duplicate
