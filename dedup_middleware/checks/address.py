@@ -85,6 +85,13 @@ def is_same_address(url: str, other: str) -> bool:
     return _is_view(here, there) or _is_view(there, here)
 
 
+def is_view_of(url: str, other: str) -> bool:
+    """Return whether *url* names a view of the page at *other*: it differs in words for a view only."""
+    here, there = address_of(url), address_of(other)
+    has_words = not VIEWS.isdisjoint(here.views - there.views)
+    return has_words and here.query == there.query and is_same_address(url, other)
+
+
 def _is_view(one: Address, other: Address) -> bool:
     """Return whether *one* is *other* with parameters added, or a view of it."""
     values = {folded(value) for _, value in one.query - other.query}

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks import checklist
-from dedup_middleware.checks.address import is_same_address
+from dedup_middleware.checks.address import is_same_address, is_view_of
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT, own_clauses
-from dedup_middleware.checks.pair import Pair, Sites
+from dedup_middleware.checks.pair import Pair, Sites, without_frame
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, PageFeatures, Rejection, Verdict, VerdictKind
@@ -336,6 +336,8 @@ class Detector:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
         if page.fingerprint.is_whole:
             return exact, None
+        if is_view_of(exact.original.url, page.url):
+            page = without_frame(page, exact.original)
         text = cache(partial(self.index.text, exact.original.number))
         pair = Pair(
             page,

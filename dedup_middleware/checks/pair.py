@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -108,6 +108,22 @@ class Pair:
     def own_context(self) -> set[bytes]:
         """Hashes of the texts around the page that are not around the original."""
         return {text for text in self.here.texts if text[:STORED_TEXT_BYTES] not in self.there.texts}
+
+
+def without_frame(page: Page, view: StoredPage) -> Page:
+    """Return *page* without what stands around its text, and in its title, and not in its *view*.
+
+    A view leaves the frame out, and often the site's name. So a page that comes after its print view is compared as the
+    print view is that comes after its page.
+    """
+    here, there = page.features, view.features
+    if here is None or there is None:
+        return page
+    texts = frozenset(text for text in here.texts if text[:STORED_TEXT_BYTES] in there.texts)
+    named = {titles.row_of(part) for part in map(titles.without_view, titles.parts(there.title)) if part}
+    is_in_title = named and named <= set(map(titles.row_of, titles.parts(here.title)))
+    title = there.title if is_in_title else here.title
+    return replace(page, features=replace(here, title=title, texts=texts, facts=here.facts & there.facts))
 
 
 #: Pages of one template share at least this part of the formats of their elements.

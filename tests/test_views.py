@@ -1,0 +1,72 @@
+"""What holds for a page and then its view holds for the view and then its page."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from prose import story
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.checks.address import is_view_of
+
+STORY = "http://one.example/story/5"
+PRINTED = "http://one.example/print/story/5"
+FRAME = "<aside><p>Ferries sold: #3906</p><p>From 4.50 € a day, for members only.</p></aside>"
+
+
+def page(*, title: str = "The ferry is back - The Harbour Post", frame: str = FRAME, last: str = "") -> str:
+    lines = "".join(f"<p>{line}</p>" for line in story(1))
+    menu = (
+        "<nav class=menu><ul><li><a href=/>Home</a><li><a href=/news>News</a></ul></nav><header><h2>News</h2></header>"
+    )
+    body = f"<h1>The ferry is back</h1><main><div class=body>{lines}{last}</div></main>{frame}"
+    return f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{menu}{body}</body></html>"
+
+
+def view(*, title: str = "The ferry is back") -> str:
+    lines = "".join(f"<p>{line}</p>" for line in story(1))
+    return f"<html><head><title>{title}</title></head><body><h1>The ferry is back</h1>{lines}</body></html>"
+
+
+def second(*pages: tuple[str, str]) -> str:
+    """Return the verdict on the second of two pages."""
+    with Deduplicator() as dedup:
+        return [dedup.add(*each).verdict for each in pages][1]
+
+
+@pytest.mark.parametrize("title", ["The ferry is back", "The ferry is back - Print"])
+def test_a_page_and_its_print_view_are_one_in_both_orders(title: str) -> None:
+    for pages in permutations([(STORY, page()), (PRINTED, view(title=title))]):
+        assert second(*pages) == "duplicate"
+
+
+def test_a_page_that_has_more_text_than_its_view_is_kept() -> None:
+    assert second((PRINTED, view()), (STORY, page(last="<p>It was called off on Monday.</p>"))) == "related"
+
+
+def test_the_frame_counts_unless_the_urls_differ_in_words_for_a_view_only() -> None:
+    assert second((f"{STORY}?from=mail", view()), (STORY, page())) == "related"
+    assert second((PRINTED, view()), (f"{STORY}?size=2", page())) == "related"
+
+
+def test_another_title_than_that_of_the_view_keeps_the_page() -> None:
+    assert second((PRINTED, view(title="The ferry is late")), (STORY, page())) == "related"
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "expected"),
+    [
+        (PRINTED, STORY, True),
+        (STORY, PRINTED, False),
+        (f"{STORY}?print=1", STORY, True),
+        ("http://m.one.example/story/5", STORY, True),
+        (f"{STORY}/amp/", STORY, True),
+        (PRINTED, f"{STORY}?colour=red", False),
+        (PRINTED, "http://one.example/story/6", False),
+        ("http://one.example/v2/story/5", STORY, False),
+        (f"{STORY}?utm=1", STORY, False),
+    ],
+)
+def test_a_view_is_named_by_words_for_a_view(url: str, other: str, expected: bool) -> None:  # noqa: FBT001
+    assert is_view_of(url, other) is expected
