@@ -284,7 +284,7 @@ class TestStoreInfo:
             "store": uri,
             "fingerprint": ClauseFingerprinter.scheme,
             "schema": SCHEMA_VERSION,
-            "originals": 2,
+            "originals": 3,
             "duplicates": 1,
             "dropped_items": 1,
             "to_release": 0,
@@ -293,7 +293,7 @@ class TestStoreInfo:
         }
         said = crawled.run_here("store", "info")
         assert (said.exit_status, said.err) == (0, "")
-        assert re.search("originals +2\nduplicates +1\ndropped items +1, ", said.out)
+        assert re.search("originals +3\nduplicates +1\ndropped items +1, ", said.out)
         assert all(len(line) <= 80 or uri in line for line in said.out.splitlines())
 
     def test_of_a_store_in_use_it_says_by_whom(self, crawled: Crawled) -> None:
@@ -571,7 +571,7 @@ class TestWhoseStore:
         (sums,) = run("stats", "--json", folder=project).json
         assert sums["verdicts"] == {"duplicate": 1}
         (info,) = run("store", "info", "--json", folder=project).json
-        assert info["originals"] == 2
+        assert info["originals"] == 3
 
     def test_where_a_project_names_the_store_only_the_log_is_still_its_spiders(self, project: Path) -> None:
         keep(project / ".scrapy" / "dedup" / "plain", "http://plain/")
@@ -619,7 +619,7 @@ class TestWhoseStore:
     def test_what_only_looks_takes_the_fingerprints_from_the_store(self, own: Crawled) -> None:
         other = ("-s", "DEDUP_FINGERPRINT=shingles")
         (info,) = own.run_here("store", "info", "--json", *other).json
-        assert (info["originals"], info["duplicates"]) == (2, 1)
+        assert (info["originals"], info["duplicates"]) == (3, 1)
         assert own.run_here("explain", own.repost, *other).exit_status == 0
 
     def test_after_a_reset_there_is_no_store(self, tmp_path: Path) -> None:

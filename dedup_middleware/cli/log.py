@@ -61,8 +61,9 @@ def _no_duplicates(config: Config, wanted: RecordFilter) -> str:
     try:
         if store_exists(config.store):
             with index_for_command(config.store, "log") as (_, index):
-                is_of_all = wanted.run is None
-                pages += sum(index.count()) if is_of_all else sum(page.run == wanted.run for page in index.pages())
+                # Those with another verdict, or none, have a record.
+                new = (page for page in index.pages() if page.original is None and page.standing is None)
+                pages += sum(wanted.run in {None, page.run} for page in new)
     except StoreError:  # in use: the pages of the log are counted
         pass
     reasons = ", ".join(f"{reason} {n}" if n != unchecked else reason for reason, n in counts.unchecked.most_common())
