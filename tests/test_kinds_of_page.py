@@ -44,6 +44,104 @@ def test_sections_of_a_page_builder() -> None:
     assert [line for line in found if not line.startswith("Part")] == [*chain(*texts)]
 
 
+# --- sections of one document
+
+NAME = "mend - repair a list of tools"
+LONG = text(1, 8)
+CODE = "mend [-a | --all] FILE"
+SHORT_SECTIONS = {
+    "NAME": NAME,
+    "SYNOPSIS": CODE,
+    "OPTIONS": "",
+    "EXAMPLES": "Run it on the list of a workshop.",
+    "AUTHOR": "J. Roe",
+}
+
+
+def section(heading: str, body: str, marks: str = "class=part") -> str:
+    return f"<div {marks}><h2>{heading}</h2><div class=body>{body}</div></div>"
+
+
+def manual(marks: str = "class=part") -> str:
+    bodies = {heading: f"<pre>{line}</pre>" for heading, line in SHORT_SECTIONS.items()}
+    options = "".join(f"<dt>--option-{number}</dt><dd><p>{line}</p></dd>" for number, line in enumerate(LONG))
+    return "".join(section(name, body, marks) for name, body in (bodies | {"OPTIONS": f"<dl>{options}</dl>"}).items())
+
+
+def test_short_sections_around_the_longest_are_text_first_and_last() -> None:
+    found = extract_paragraphs(page(f"<div id=content>{manual()}</div>"))
+    assert found[:4] == ["NAME", NAME, "SYNOPSIS", CODE]
+    assert found[-4:] == ["EXAMPLES", SHORT_SECTIONS["EXAMPLES"], "AUTHOR", "J. Roe"]
+    assert set(LONG) < set(found)
+
+
+def test_a_table_above_a_document_is_none_of_it() -> None:
+    versions = "".join(f"<tr><td>Version {number}.0 of the day</td></tr>" for number in range(9))
+    html = page(f"<div><table class=head>{versions}</table><div id=content>{manual()}</div></div>")
+    assert extract_paragraphs(html)[0] == "NAME"
+
+
+def test_the_title_of_a_document_is_no_line_of_it() -> None:
+    assert extract_paragraphs(page(f"<div id=content><h1>mend</h1>{manual()}</div>"))[0] == "NAME"
+
+
+def test_the_name_of_a_section_is_that_of_its_subject() -> None:
+    sections = manual() + section("Comments", "<p>Write them behind a sign of their own.</p>", "class=part id=comments")
+    assert "Write them behind a sign of their own." in extract_paragraphs(page(f"<div id=content>{sections}</div>"))
+
+
+def test_columns_without_a_class_are_no_sections() -> None:
+    column = section("Near you", "<p>Make a tour of the old town.</p><p>Breathe easier by the sea.</p>", "")
+    html = page(f"<div><div><h2>Today</h2><div>{in_tags(LONG)}</div></div>{column}</div>")
+    assert extract_paragraphs(html) == LONG
+
+
+def test_teasers_are_no_sections() -> None:
+    teasers = "".join(
+        section(f"<a href=/{i}>Story {i} of this day</a>", f"<p>It has begun, {i} say.</p>") for i in range(5)
+    )
+    html = page(f"<div>{section('Today', in_tags(LONG))}{teasers}</div>")
+    assert extract_paragraphs(html) == LONG
+
+
+# --- what calls itself the main text, in another that does
+
+
+def test_the_readme_in_the_main_element_of_its_page() -> None:
+    files = (
+        "<h2>Files</h2><p>Choose the file for your machine; if you are not sure which, read about packages first.</p>"
+    )
+    readme = "<p>It mends tools, and lists of tools.</p><h2>Use</h2><p>Give it a file, and wait for it to end.</p>"
+    html = page(f"<main><div><main>{readme}</main></div><div>{files}<p>Sent in the year of the flood.</p></div></main>")
+    assert extract_paragraphs(html) == [
+        *["It mends tools, and lists of tools.", "Use", "Give it a file, and wait for it to end."]
+    ]
+
+
+def test_texts_of_teasers_leave_the_name_to_the_main_element() -> None:
+    teasers = "".join(
+        f"<div><h3><a href=/{i}>Story {i} of this day</a></h3><div class=article-text><p>{line[:150]}</p></div></div>"
+        for i, line in enumerate(text(2, 10))
+    )
+    html = page(f"<main><div class=story>{in_tags(LONG)}</div><div>{teasers}</div></main>")
+    assert extract_paragraphs(html) == LONG
+
+
+def test_a_notice_longer_than_the_text_under_the_title() -> None:
+    told = [
+        "The evening of songs is put off to next week, same hour and place, because of the heavy rain.",
+        "Those who have signed up need not do so again; if you cannot come then, please tell us.",
+    ]
+    notice = [
+        "This is a preview; scan the code to follow this account, swipe up to read the next, touch to read the source.",
+        "Scan to open this page with all of its services. Got it, cancel, allow. Like, like no more.",
+        "Leave a word, share it with friends, keep it for later, let it float, report it to the makers of it.",
+        "If you like it, tap twice; if you tap twice again, you do not like it any more.",
+    ]
+    article = f"<div><h1>No songs tonight</h1><div class=content>{in_tags(told)}</div></div>"
+    assert extract_paragraphs(f"<html><body>{article}<div id=tags>{in_tags(notice)}</div></body></html>") == told
+
+
 # --- threads
 
 

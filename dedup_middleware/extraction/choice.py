@@ -8,6 +8,7 @@ Latin script.
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dedup_middleware.extraction.blocks import HEADLINE, LOOKED_AT
@@ -25,7 +26,7 @@ from dedup_middleware.extraction.names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from dedup_middleware.extraction.blocks import Block, PageBlocks
 
@@ -70,6 +71,8 @@ PRUNABLE = 0.5
 ENOUGH = 300
 # A menu between two paragraphs is no worse than a few links.
 GAP = 100
+# Elements of any other tag show by a class only that they are set alike: columns, cells of a layout have none.
+SECTIONS = frozenset({"article", "section"})
 # What a container hands on to the one around it. At 1 the body would win everywhere.
 DECAY = 0.6
 # Go up to where this much more text is, in places of any make, as page builders and product pages have it, if what
@@ -117,12 +120,13 @@ def shown_blocks(page: PageBlocks) -> list[Block]:
     These are all in the elements that call themselves the main text, menus among them, as on a table of contents. On a
     page without such elements they are those outside of all boilerplate.
     """
-    main = _within(MAIN, page)
+    signs = _signs(page)
+    main = _within(MAIN, signs, page.parents)
     if any(main):
-        hidden = _within(HIDDEN, page)
+        hidden = _within(HIDDEN, signs, page.parents)
         shown = [is_main and not is_hidden for is_main, is_hidden in zip(main, hidden, strict=True)]
     else:
-        shown = [not is_boilerplate for is_boilerplate in _within(MILD | BOILERPLATE | HIDDEN, page)]
+        shown = [not is_boilerplate for is_boilerplate in _within(MILD | BOILERPLATE | HIDDEN, signs, page.parents)]
     return [block for block in page.blocks if shown[block.node] and any(map(str.isalnum, block.text))]
 
 
@@ -155,12 +159,46 @@ def _is_listed(node: int, page: PageBlocks) -> bool:
     return page.tags[node] in LISTED or page.tags[page.parents[node]] in LISTED
 
 
-def _within(signs: int, page: PageBlocks) -> list[bool]:
-    """Return for each element whether it, or one around it, has any of these *signs*, even a mere wrapper."""
-    found = [False] * len(page.parents)
+def _within(wanted: int, signs: Sequence[int], parents: Sequence[int]) -> list[bool]:
+    """Return for each element whether it, or one around it, has any of the *wanted* signs, even a mere wrapper."""
+    found = [False] * len(parents)
     for node in range(1, len(found)):
-        found[node] = found[page.parents[node]] or bool(page.signs[node] & signs)
+        found[node] = found[parents[node]] or bool(signs[node] & wanted)
     return found
+
+
+def _summed(own: list[float], parents: Sequence[int]) -> list[float]:
+    """Return *own*, a value of each element, with those of the elements inside added to it."""
+    for node in range(len(parents) - 1, 0, -1):
+        own[parents[node]] += own[node]
+    return own
+
+
+def _around(node: int, parents: Sequence[int]) -> Iterator[int]:
+    """Yield *node* and the elements around it, innermost first, the page last."""
+    while node >= 0:
+        yield node
+        node = parents[node]
+
+
+def _signs(page: PageBlocks) -> list[int]:
+    """Return the signs of each element of *page*. Of elements that call themselves the main text, the innermost does.
+
+    A package index has a README, which is a main text in itself, in its main element. But two that are beside each
+    other, as the texts of teasers are, leave the name to what is around them.
+    """
+    main = [node for node, sign in enumerate(page.signs) if sign & MAIN]
+    if len(main) < 2:  # noqa: PLR2004 - one has no other around it
+        return page.signs.copy()
+    held = [0.0] * len(page.parents)
+    for block in page.blocks:
+        held[block.node] += block.size
+    _summed(held, page.parents)
+    *others, last = [node for node in main if held[node] >= SOME_TEXT] or [0]
+    around = set(_around(page.parents[last], page.parents))
+    if not around.issuperset(others):
+        around.clear()
+    return [sign & ~MAIN if node in around else sign for node, sign in enumerate(page.signs)]
 
 
 class _WeighedPage:
@@ -178,24 +216,26 @@ class _WeighedPage:
         for block, weight in zip(page.blocks, self.weights, strict=True):
             if weight > 0:
                 self.held[block.node] += min(weight, SATURATION)
-        for node in range(len(parents) - 1, 0, -1):
-            self.held[parents[node]] += self.held[node]
+        _summed(self.held, parents)
         self.signs, self.levels = self._levels()
 
     def choose(self) -> Choice:
         """Return the main text."""
         page, weights, levels, parents = self.page, self.weights, self.levels, self.page.parents
-        container, text = self._container()
+        heaviest, texts = self._container()
+        container, sections = self._document(heaviest)
+        document = range(container, self._end(container))
         alike = self._set_alike(container)
-        if self.held[0] - self.held[container] >= SPREAD * text:
-            first, container = container, self._spread(alike, container)
-            while first > container:
-                self.signs[first], first = 0, parents[first]
+        if self.held[0] - self.held[container] >= SPREAD * texts[container]:
+            container = self._spread(alike, container)
+        for node in (*sections, *takewhile(container.__lt__, _around(heaviest, parents))):
+            self.signs[node] = 0
         end = self._end(container)
         pruned = self._pruned(container, end)
         inside = [container <= b.node < end and (b.node not in pruned or i in alike) for i, b in enumerate(page.blocks)]
-        run, weight = self._best_run(self._candidates(inside))
-        run = self._with_lists(run)
+        candidates = self._candidates(inside)
+        run, weight = self._best_run(candidates)
+        run = self._whole(run, candidates, document) if sections else self._with_lists(run)
         base = levels[container]
         total = sum([w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base])
         share = min(1.0, weight / total) if total else 0.0
@@ -208,10 +248,7 @@ class _WeighedPage:
         What is hidden is not, for a script may show it, and a sidebar is not, for it may have facts about the page.
         """
         parents, signs, tags = self.page.parents, self.signs, self.page.tags
-        around = {container}
-        while container > 0:
-            container = parents[container]
-            around.add(container)
+        around = set(_around(container, parents))
         frame = [False] * len(parents)
         for node in range(1, len(parents)):
             is_frame = signs[node] & BOILERPLATE and not signs[node] & HIDDEN and node not in around
@@ -225,7 +262,7 @@ class _WeighedPage:
         A hidden one counts as `HIDDEN_LEVEL` at the least. Where an element with text calls itself the main text, all
         outside of it is `OUTSIDE` levels further out, and the names of the elements around it do not count inside.
         """
-        held, parents, signs = self.held, self.page.parents, self.page.signs.copy()
+        held, parents, signs = self.held, self.page.parents, _signs(self.page)
         outside = any(sign & MAIN and text >= SOME_TEXT for sign, text in zip(signs, held, strict=True))
         levels = [OUTSIDE if outside else 0] * len(parents)
         main = [not outside] * len(parents)
@@ -267,8 +304,8 @@ class _WeighedPage:
                 shares[i] *= ALONE
         return shares
 
-    def _container(self) -> tuple[int, float]:
-        """Return the element that the weights point to, and what text it holds, boilerplate for its share.
+    def _container(self) -> tuple[int, list[float]]:
+        """Return the element that the weights point to, and what text each one holds, boilerplate for its share.
 
         Text counts fully for the element that it is in and for the parent of that, and less for each one further up.
         """
@@ -290,7 +327,34 @@ class _WeighedPage:
             if inherited > 0:
                 own += inherited if is_part else inherited * DECAY
             scores[parent] += own
-        return best, sums[best]
+        return best, sums
+
+    def _document(self, container: int) -> tuple[int, list[int]]:
+        """Return the element that has the *container* in one of its sections, and others of these, if any.
+
+        The sections of a document stand side by side, are set alike, and begin with a heading of one rank. Teasers do
+        not: their headings are links.
+        """
+        parents, tags, classes = self.page.parents, self.page.tags, self.page.classes
+        around = [node for node in _around(container, parents) if classes[node] or tags[node] in SECTIONS]
+        own = {parents[node]: node for node in around if self._rank(node)}
+        sections = [
+            node
+            for node, (parent, tag, class_) in enumerate(zip(parents, tags, classes, strict=True))
+            if parent in own and (tag, class_) == (tags[own[parent]], classes[own[parent]])
+            if node != own[parent] and self._rank(node) == self._rank(own[parent])
+        ]
+        return min([container, *(parents[node] for node in sections)]), sections
+
+    def _rank(self, node: int) -> str:
+        """Return the tag of the heading that is the first element inside *node*, empty without one."""
+        parents, tags = self.page.parents, self.page.tags
+        inside = node + 1
+        while inside < len(parents) and parents[inside] == inside - 1:
+            if tags[inside] in HEADINGS:
+                return tags[inside]
+            inside += 1
+        return ""
 
     def _end(self, node: int) -> int:
         """Return the index after the last element inside *node*."""
@@ -321,26 +385,30 @@ class _WeighedPage:
         return {i for i in in_boilerplate if self.formats[i] == main}
 
     def _spread(self, alike: Collection[int], container: int) -> int:
-        """Return the last element up from the *container* that adds much text and little else."""
-        parents, base = self.page.parents, self.levels[container]
+        """Return the last element up from the *container* that adds much text and little else.
+
+        To a text under the title of the page, what calls itself boilerplate adds nothing, but for what is set *alike*.
+        """
+        parents, signs, base = self.page.parents, self.signs, self.levels[container]
         texts, between = [0.0] * len(parents), [0.0] * len(parents)
         shares = self._shares(base=base, alike=alike, least=NEXT_TO_NOTHING)
+        is_titled = "h1" in map(self._rank, _around(container, parents))
+        boilerplate = _within(MILD | BOILERPLATE, signs, parents) if is_titled else [False] * len(parents)
         for i, (block, weight, share) in enumerate(zip(self.page.blocks, self.weights, shares, strict=True)):
+            is_beside = self.levels[block.node] <= base or i in alike
             # What is hidden draws nothing out of where it is.
-            if weight > 0 and share > HIDDEN_SHARE:
+            if weight > 0 and share > HIDDEN_SHARE and (is_beside or not boilerplate[block.node]):
                 texts[block.node] += weight * share
-            if self.levels[block.node] <= base or i in alike:
+            if is_beside:
                 between[block.node] += min(block.gap, GAP) - min(weight, 0.0)
-        for node in range(len(parents) - 1, 0, -1):
-            texts[parents[node]] += texts[node]
-            between[parents[node]] += between[node]
-        best, up = container, parents[container]
-        while up >= 0:
+        _summed(texts, parents)
+        _summed(between, parents)
+        best = container
+        for up in _around(parents[container], parents):
             added = texts[up] - texts[best]
             ease = min(1.0, added / (SPREAD_AT_EASE * texts[best])) if texts[best] else 1.0
             if added >= SPREAD * texts[best] and between[up] - between[best] <= added * ease:
                 best = up
-            up = parents[up]
         return best
 
     def _pruned(self, container: int, end: int) -> set[int]:
@@ -394,6 +462,14 @@ class _WeighedPage:
                 best, length, top = run, len(run), total
         return (best[:length], top) if top >= TOO_LITTLE else ([], 0.0)
 
+    def _whole(self, run: list[int], candidates: Iterable[tuple[int, float]], document: range) -> list[int]:
+        """Return the indices in *run* and those of all *candidates* in the *document* after its title."""
+        if not run:
+            return []
+        blocks, tags = self.page.blocks, self.page.tags
+        inside = [i for i, _ in candidates if run[0] <= i <= run[-1] or blocks[i].node in document]
+        return inside[tags[blocks[inside[0]].node] == "h1" :]
+
     def _with_lists(self, run: Sequence[int]) -> list[int]:
         """Return the indices in *run* with those of the lists right before and after it.
 
@@ -435,11 +511,10 @@ class _WeighedPage:
 
     def _is_boilerplate(self, container: int) -> bool:
         """Return whether the *container* is in boilerplate, or is hidden, and other running text is not."""
-        page, node = self.page, container
-        while node and not page.signs[node] & (BOILERPLATE | HIDDEN | MAIN):
-            node = page.parents[node]
-        if not node or page.signs[node] & MAIN:
+        page = self.page
+        signs = [page.signs[node] & (BOILERPLATE | HIDDEN | MAIN) for node in _around(container, page.parents)]
+        if next(filter(None, signs), MAIN) & MAIN:
             return False
-        boilerplate = _within(BOILERPLATE | HIDDEN, page)
+        boilerplate = _within(BOILERPLATE | HIDDEN, page.signs, page.parents)
         others = [w for b, w in zip(page.blocks, self.weights, strict=True) if w > 0 and not boilerplate[b.node]]
         return sum(others) >= TOO_LITTLE
