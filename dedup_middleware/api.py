@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from dedup_middleware.budget import MAX_MILLISECONDS, UncheckableError, page_budget
-from dedup_middleware.checks.items import is_item
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
+from dedup_middleware.item_values import is_item
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
 from dedup_middleware.opening import deduplication_of, new_run, open_at_once
 from dedup_middleware.reasons import Reason

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
-from dedup_middleware.checks.same_item import FetchedItem
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
@@ -34,6 +33,7 @@ from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verd
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
+from dedup_middleware.same_item import FetchedItem
 from dedup_middleware.visit import ItemClasses, Stage, Visit, within
 
 if TYPE_CHECKING:

@@ -75,8 +75,6 @@ class Fingerprint:
 
     weights: Mapping[bytes, int]
     """Clause hash (8 bytes) -> characters of the clause, in reading order."""
-    masked_hashes: Mapping[bytes, bytes]
-    """Clause hash -> hash (4 bytes) of the clause without its digits, for clauses that have digits."""
     digest: bytes
     """16 bytes that change whenever a clause does."""
     exact_digest: bytes = b""
@@ -235,9 +233,8 @@ class Page:
     def restricted_to(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
         """Return the page with *texts* only, whose clauses have *hashes*; its digest stays that of the whole page."""
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
-        masked = {h: s for h, s in self.fingerprint.masked_hashes.items() if h in hashes}
         # Keys of the whole text must not lead to it.
-        fingerprint = replace(self.fingerprint, weights=weights, masked_hashes=masked, exact_digest=b"", signature=None)
+        fingerprint = replace(self.fingerprint, weights=weights, exact_digest=b"", signature=None)
         return replace(self, fingerprint=fingerprint, paragraphs=tuple(texts))
 
     def near(self, match: Match | None, threshold: float) -> Page:
@@ -276,7 +273,6 @@ class StoredPage:
     identities: tuple[bytes, ...]
     digest: bytes
     hashes: frozenset[bytes]
-    masked_hashes: frozenset[bytes]
     kept: Kept
     exact_digest: bytes = b""
     source: bytes = b""
@@ -304,7 +300,6 @@ class StoredPage:
             identities=page.identities,
             digest=page.fingerprint.digest,
             hashes=frozenset(page.fingerprint.weights),
-            masked_hashes=frozenset(page.fingerprint.masked_hashes.values()),
             kept=Kept(page.run, now(), feeds),
             exact_digest=page.fingerprint.exact_digest,
             source=page.source,

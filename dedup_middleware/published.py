@@ -125,5 +125,5 @@ class PublishedDetector(Detector):
             return exact, Rejection(Reason.BELOW_THRESHOLD)
         text = cache(partial(self.index.text, exact.original.number))
         score = containment(page.fingerprint.weights, exact.original.hashes)
-        pair = Pair(page, exact.original, self.sites, text, self.hash_clause, distinctive, exact.shared, score=score)
+        pair = Pair(page, exact.original, self.names, text, self.hash_clause, distinctive, exact.shared, score=score)
         return exact, self._first_rejection(self._aligned(pair))

@@ -64,6 +64,7 @@ class Reason(str, Enum):
 
     # Related: too little text is shared, or the page is the better copy.
     BELOW_THRESHOLD = "below_threshold", "the score is below the threshold"
+    NOT_COMPARED = "not_compared", "the text is too long to be compared word by word"
     UNCERTAIN_EXTRACTION = "uncertain_extraction", "the extracted text may not be the main text"
     PREFERRED = "preferred", "the page is in DEDUP_PREFERRED, and the match is not"
     CANONICAL = "canonical", "the match names the page as canonical"

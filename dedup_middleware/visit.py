@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
-from dedup_middleware.checks.items import TAG_FIELD
+from dedup_middleware.item_values import TAG_FIELD
 from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
 

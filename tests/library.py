@@ -51,7 +51,7 @@ fingerprint = ClauseFingerprinter(b"a key of a store")
 
 
 def clause(number: int) -> str:
-    """Return clause *number*, without digits, so that it has no masked_hash, and with no word of another."""
+    """Return clause *number*, with no word of another."""
     words = random.Random(number)
     return " ".join("".join(words.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(CLAUSE_WEIGHT // 6))
 

@@ -12,7 +12,7 @@ from dedup_middleware.reasons import Reason
 
 STORY = story(1, 8)
 # A seventh of it is told in other words.
-EDITED = [*STORY[:7], story(2)[0][:210], story(3)[0][:210]]
+EDITED = [story(2)[0][:210], *STORY[:7], story(3)[0][:140]]
 CALLED = " ".join(STORY[0].split()[:9])
 
 

@@ -38,7 +38,7 @@ class Shingles:
         words = " ".join(paragraphs).lower().split()
         weights = {self.hash(" ".join(words[i : i + 4])): 10 for i in range(len(words) - 3)}
         digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
-        return Fingerprint(weights, {}, digest)
+        return Fingerprint(weights, digest)
 '''
 FOLDER_STORE = '''
 """A store of one JSON file, rewritten for each batch: small, and safe."""

@@ -28,24 +28,9 @@ def test_order_and_repetition_of_paragraphs_do_not_matter(paragraphs: list[str],
     shuffled = [*paragraphs, *paragraphs[:2]]
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     one, other = fingerprint(paragraphs), fingerprint(shuffled)
-    assert (one.digest, dict(one.weights), dict(one.masked_hashes)) == (
-        other.digest,
-        dict(other.weights),
-        dict(other.masked_hashes),
-    )
-
-
-def test_clauses_that_differ_in_digits_only_share_their_masked_hash() -> None:
-    (monday,) = fingerprint(["the mill sold 12 tons of flour in 2023"]).masked_hashes.values()
-    (tuesday,) = fingerprint(["the mill sold 7 tons of flour in 2024"]).masked_hashes.values()
-    (elsewhere,) = fingerprint(["the port sold 12 tons of flour in 2023"]).masked_hashes.values()
-    assert monday == tuesday != elsewhere
-    assert len(monday) == 4
-    assert not fingerprint(["the mill sold many tons of flour"]).masked_hashes
+    assert (one.digest, dict(one.weights)) == (other.digest, dict(other.weights))
 
 
 @given(st.lists(st.text()))
 def test_any_text_has_a_fingerprint(paragraphs: list[str]) -> None:
-    made = fingerprint(paragraphs)
-    assert made.masked_hashes.keys() <= made.weights.keys()
     assert fingerprint([p + "\ud800" * 20 for p in paragraphs]).weight >= 0

@@ -30,7 +30,7 @@ FLOORS = (
     ("extraction",),
     ("stores",),
     ("index",),
-    ("checks",),
+    ("checks", "item_values", "same_item"),
     ("durability", "published", "economy"),
     ("settings",),
     ("reading", "visit"),

@@ -52,7 +52,7 @@ def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
 
 @pytest.mark.every_scrapy
 def test_a_request_may_ask_for_something_else(site, crawl):
-    nine_of_ten = [*story(1, paragraphs=10)[:9], story(2)[0][:220], story(3)[0][:220]]
+    nine_of_ten = [story(2)[0][:220], *story(1, paragraphs=10)[:9], story(3)[0][:140]]
     first = site.add("/first", article("First", story(1, paragraphs=10)))
     asked = {
         "/off": False,
@@ -91,7 +91,7 @@ def test_a_request_may_ask_for_something_else(site, crawl):
 def test_items_of_a_page_that_has_several_are_checked_one_by_one(site, crawl):
     old, older, new = story(1, 10), story(2, 10), [story(3)[0][:220]]
     first = site.add("/first", several("First", [old, older]))
-    mixed = site.add("/mixed", several("Mixed", [old, older, new]), host=1)
+    mixed = site.add("/mixed", several("Mixed", [old, new, older]), host=1)
     whole = site.add("/whole", several("Whole", [older, old]), host=1)
     steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed, whole)]
     outcome = crawl("sample_spiders.Steps", steps=steps)

@@ -13,8 +13,8 @@ from prose import story, zh_story
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, site_of
-from dedup_middleware.checks.items import is_incidental
 from dedup_middleware.checks.naming import other_words
+from dedup_middleware.item_values import is_incidental
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.words import without_numbering
 
@@ -299,14 +299,8 @@ NEEDED = {
         HERE, page("", "Zwölf Boxkämpfer", text=LONG),
         THERE, page("", "Zwölf Boxkämpfer", text=[each for line in LONG for each in (line, f"Ann {line[-30:]}")]),
     ),
-    # A longer text is not aligned.
-    "other_numbers": (
-        HERE, page("", text=[*story(32, 320), "The gauge by the bridge stood at 412 cm."]),
-        THERE, page("", text=[*story(32, 320), "The gauge by the bridge stood at 578 cm."]),
-    ),
     "new_title": (HERE, page("", "Boats and where they land"), VIEW, page("", "Boats and where they sink")),
     "new_facts": (HERE, page("<nav>$ 19.90</nav>"), VIEW, page("<nav>$ 24.90</nav>")),
-    "new_context": (HERE, page("<nav><p>blue</p></nav>"), VIEW, page("<nav><p>red</p></nav>")),
     "new_address": (HERE, page("", text=NOTICE), "http://one.example/q/7", bare(NOTICE)),
     "new_text": (HERE, page(""), VIEW, page("<p>Update: the second boat is back.</p>")),
     "other_content": (HERE, page("<img src=/1.png>"), "http://one.example/p/2", page("<img src=/2.png>")),
@@ -314,10 +308,6 @@ NEEDED = {
     "replaced_words": (
         HERE, page("", text=[*LONG, "It is about hepatitis B and how to live with it."]),
         THERE, page("", text=[*LONG, "It is about hepatitis C and how to live with it."]),
-    ),
-    "new_symbols": (
-        HERE, page("", text=[*LONG, "Works without a network: ✓"]),
-        THERE, page("", text=[*LONG, "Works without a network: ✗"]),
     ),
     "new_passage": (HERE, page("", text=LONG), THERE, page("", text=[*story(33, 1), *LONG])),
 }  # fmt: skip
@@ -336,6 +326,34 @@ def test_without_a_check_its_case_is_lost(name: str, monkeypatch: pytest.MonkeyP
         left = tuple(check for check in getattr(checklist, checks) if check.__name__ != name)
         monkeypatch.setattr(checklist, checks, left)
     assert verdicts((first, html), (second, other)) == ["new", "duplicate"]
+
+
+def test_other_symbols_in_the_same_words_are_another_text() -> None:
+    with_tick, without = ([*LONG, f"Works without a network: {sign}"] for sign in "✓✗")
+    assert_kept((HERE, page("", text=with_tick)), (THERE, page("", text=without)))
+    assert_kept(
+        (HERE, page("", text=[*LONG, "It was -5 degrees."])), (THERE, page("", text=[*LONG, "It was 5 degrees."]))
+    )
+
+
+def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal() -> None:
+    def gauge(height: int) -> str:
+        return page("", text=[*story(32, 320), f"The gauge by the bridge stood at {height} cm."])
+
+    assert verdicts((HERE, gauge(412)), (THERE, gauge(412))) == ["new", "duplicate"]
+    assert_kept((HERE, gauge(412)), (THERE, gauge(578)))
+
+
+def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address() -> None:
+    known, other = ([*LONG, f"The keys are in the {place} of the house."] for place in ("lower hall", "hall"))
+    assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
+
+
+def test_a_frame_does_not_matter_at_the_same_address() -> None:
+    def clock(text: str) -> str:
+        return page(f"<nav><p>{text}</p></nav>")
+
+    assert verdicts((HERE, clock("Half past ten")), (VIEW, clock("A quarter to eleven"))) == ["new", "duplicate"]
 
 
 def test_a_fetch_on_a_full_minute_is_a_fetch() -> None:

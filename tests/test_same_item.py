@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from dedup_middleware import item_codec
-from dedup_middleware.checks.same_item import FetchedItem
 from dedup_middleware.index.dropped_items import DroppedItem
+from dedup_middleware.same_item import FetchedItem
 
 URL = "http://example.org/story/7?page=2"
 NOW = datetime.now(timezone.utc).replace(second=17)

@@ -24,7 +24,6 @@ PAGES = st.builds(
     identities=st.lists(st.binary(min_size=16, max_size=16), max_size=2).map(tuple),
     digest=st.binary(min_size=16, max_size=16),
     hashes=HASHES,
-    masked_hashes=SHORT_HASHES,
     kept=KEEPIES,
     exact_digest=st.just(b"") | st.binary(min_size=8, max_size=8).filter(any),
     source=st.just(b"") | st.binary(min_size=16, max_size=16),

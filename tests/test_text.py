@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, mask_digits, one_line, sentences, weight
+from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, one_line, sentences, weight
 
 #: What a hostile or a careless page holds: every script, marks, terminators, controls, lone surrogates.
 ANY_TEXT = st.text() | st.text(st.sampled_from("aB9東ไक한ا .,:;!?。！？…،؟।\n\r\t\u2028\u200b\u0301\ud800“”’'\")）"))
@@ -149,11 +149,6 @@ class TestSentences:
 
 
 class TestLittleOnes:
-    def test_a_masked_hash_forgets_the_digits_only(self) -> None:
-        assert mask_digits("sold12treesin2024") == "sold#treesin#"
-        assert mask_digits("soldtrees") is None
-        assert mask_digits("售出１２棵") == mask_digits("售出٣棵") == "售出#棵"
-
     @given(ANY_TEXT, st.integers(1, 40))
     def test_one_line_is_one_short_line_that_steers_no_terminal(self, text: str, limit: int) -> None:
         line = one_line(text, limit)

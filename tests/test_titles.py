@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup_middleware.checks.pair import OTHER_TITLES, Sites
+from dedup_middleware.checks.pair import OTHER_TITLES, SiteNames
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.titles import own_parts, parts, shared_terms
 
@@ -59,22 +59,23 @@ def test_a_page_is_called_what_it_is_called(title: str) -> None:
     assert shared_terms(parts(title), features, list) == 1.0
 
 
-class TestSites:
+class TestSiteNames:
     def test_what_stands_beside_other_titles_is_the_sites(self) -> None:
-        sites = Sites()
+        names = SiteNames()
         for number in range(OTHER_TITLES):
-            sites.note("host", PageFeatures(f"Story {number} | The Harbour", "", frozenset([b"own", b"all"])))
-        page = PageFeatures("Another | The Harbour", "", frozenset([b"new", b"all"]))
-        assert sites.own_parts("host", page) == ["Another", "The Harbour"]
-        sites.note("host", page)
-        assert sites.own_parts("host", page) == ["Another"]
-        assert sites.own_texts("host", page.texts) == {b"new"}
-        assert sites.own_texts("other", page.texts) == {b"new", b"all"}
+            assert not names.has("host", "The Harbour")
+            names.note("host", f"Story {number} | The Harbour")
+            names.note("host", f"Story {number} | The Harbour")
+        assert names.has("host", "The Harbour")
+        assert not names.has("host", "Story 1")
+        assert not names.has("other", "The Harbour")
 
     def test_it_forgets(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.checks.pair._MAX_KEPT", 10)
-        sites = Sites()
+        monkeypatch.setattr("dedup_middleware.checks.pair._MAX_PARTS", 10)
+        names = SiteNames()
         for number in range(100):
-            sites.note("host", PageFeatures(f"{number}", "", frozenset([b"all", number.to_bytes(2, "big")])))
-        assert sum(map(len, [*sites._young.values(), *sites._old.values()])) <= 12
-        assert sites.own_texts("host", frozenset([b"all"])) == set()
+            names.note("host", f"Story {number} | The Harbour")
+        assert names.has("host", "The Harbour")
+        for number in range(10):
+            names.note("other", f"Story {number} | The Quay")
+        assert not names.has("host", "The Harbour")

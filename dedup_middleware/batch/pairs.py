@@ -26,7 +26,7 @@ from dedup_middleware.index.schema import template_key
 from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
-from dedup_middleware.urls import canonical_identities, host_of
+from dedup_middleware.urls import canonical_identities
 from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
@@ -231,12 +231,10 @@ class _Host:
         yield from (Edge(-1, -1, _LAST, 0, 0.0, key) for key in recognised)
 
     def _without_original(self, row: Any, read: Read) -> Edge:
-        """Note the site of a page, and return the verdict on it if no candidate is an original."""
+        """Return the verdict on a page if no candidate is an original."""
         reason, page = read.reason, read.page
-        if page is not None and page.features is not None:
-            self._detector.sites.note(host_of(page.url), page.features)
-            if sum(_distinctive(page, row["common"]).values()) < MIN_DISTINCTIVE_WEIGHT:
-                reason = Reason.TOO_LITTLE_TEXT
+        if page is not None and sum(_distinctive(page, row["common"]).values()) < MIN_DISTINCTIVE_WEIGHT:
+            reason = Reason.TOO_LITTLE_TEXT
         verdict = Verdict(VerdictKind.UNCHECKED if reason else VerdictKind.NEW, reason=reason)
         return self._edge(row["page"], -1, _LAST, read, verdict)
 

@@ -128,3 +128,13 @@ def without_parameters(part: str) -> str:
     """Return a *part* of a path without its parameters: ";jsessionid=1", "(S(abc))"."""
     begin, end = part.find("("), part.rfind(")")
     return (part[:begin] + part[end + 1 :] if 0 <= begin < end else part).partition(";")[0]
+
+
+def is_view(words: str, url: str, other: str) -> bool:
+    """Return whether *words* are a part of *url* that leads to the same page as the *other* URL does.
+
+    They are words that both URLs contain, and words for a view: ``harbour print`` in ``/harbour-print.html``.
+    """
+    named = set(words.split())
+    here, there = (set(split_words(unquote(f"{u.path} {u.query}").casefold())) for u in map(split, (url, other)))
+    return bool(named) and named <= here and named - there <= VIEW_WORDS

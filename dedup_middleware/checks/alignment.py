@@ -28,14 +28,15 @@ from dedup_middleware.text.clauses import (
 )
 from dedup_middleware.text.words import (
     LONG_WORD,
+    MINUS,
     SAME_WORD,
-    SIGNS,
-    WORD,
     differ_in_numbers,
+    is_symbol,
     is_unspaced,
     likeness,
     may_be_slip,
     split_words,
+    tokens,
     words_of,
 )
 
@@ -82,8 +83,6 @@ _ANCHOR = 3
 _DATE_WORD = re.compile(rf"[年月日号]|{MONTHS}")
 _HIRAGANA = re.compile("[\u3040-\u309f]+")
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
-# Words, symbols, and the minus of a number.
-_TOKEN = re.compile(rf"{WORD.pattern}|[{SIGNS}]|(?<![\w)])[-\u2212\u2013](?=\d)")
 _DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
 # A sentence with a larger share of capitalised words is a headline, or shouted: capitals do not mark names there.
 _HEADLINE = 0.6
@@ -93,7 +92,7 @@ class Edit(NamedTuple):
     """A place where the page has other words, or more, than the original."""
 
     here: tuple[str, ...]
-    """The page's words and symbols, as written; never empty."""
+    """The page's words and symbols, as written; empty where a sentence of the page has less than the original's."""
     there: tuple[str, ...]
     """Those of the original in their place."""
     sentence: str
@@ -118,6 +117,8 @@ class Comparison:
     """The page's sentences that are aligned with the original for the most part."""
     other_units: tuple[tuple[str, str], ...] = ()
     """Pairs of units, after a number, that differ in some capitals only."""
+    other_symbols: tuple[tuple[str, str], ...] = ()
+    """Symbols, in nearly the same sentences, in whose place the original has others; the sign of a number."""
     edits: tuple[Edit, ...] = field(default=(), compare=False, repr=False)
     """Where the page has what the original has not at that place, in reading order."""
 
@@ -185,7 +186,10 @@ def compare(
         if left and not sentence.is_shared:
             sentence.missing = {c: left.pop(c) for c, _ in clauses(sentence.text) if c in left}
     alike, edits = _aligned(ours, theirs)
-    units = [edit for edit in edits if [w.casefold() for w in edit.here] == [w.casefold() for w in edit.there]]
+    units = [
+        edit for edit in edits if edit.here and [w.casefold() for w in edit.here] == [w.casefold() for w in edit.there]
+    ]
+    symbols = [edit for edit in edits if _has_other_symbols(edit)]
     numbers = {
         pair
         for sentence in ours
@@ -210,8 +214,29 @@ def compare(
         negated,
         tuple(s.text for s in alike),
         _as_text((unit.there, unit.here) for unit in units),
+        _as_text((edit.there, edit.here) for edit in symbols),
         tuple(edits),
     )
+
+
+def differences(page: Iterable[str], original: Iterable[str]) -> list[Edit]:
+    """Return where the lines of *page* have what those of *original* have not at that place, in reading order."""
+    return _aligned(*_streams(page, original))[1]
+
+
+def _has_other_symbols(edit: Edit) -> bool:
+    """Return whether the same words have symbols instead of others, or only one of them has a minus there."""
+    (symbols_here, here), (symbols_there, there) = map(_split, edit[:2])
+    if here != there or symbols_here == symbols_there:
+        return False
+    return bool(symbols_here and symbols_there) or MINUS in symbols_here ^ symbols_there
+
+
+def _split(words: Iterable[str]) -> tuple[frozenset[str], list[str]]:
+    """Return the symbols among *words*, and the others, folded."""
+    folded_words = [word.casefold() for word in words]
+    symbols = frozenset(filter(is_symbol, folded_words))
+    return symbols, [word for word in folded_words if word not in symbols]
 
 
 def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
@@ -224,7 +249,7 @@ def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
     )
 
 
-def _streams(page: Sequence[str], original: Sequence[str]) -> tuple[list[_Sentence], list[str]]:
+def _streams(page: Iterable[str], original: Iterable[str]) -> tuple[list[_Sentence], list[str]]:
     """Return the sentences of *page*, and the words of *original*; a sentence of both is one word of each."""
     here, there = ([s.strip() for text in texts for s in sentences(text)] for texts in (page, original))
     here, there = [s for s in here if s], [s for s in there if s]
@@ -235,7 +260,7 @@ def _streams(page: Sequence[str], original: Sequence[str]) -> tuple[list[_Senten
 
 def _written(text: str) -> list[str]:
     """Return the words and the symbols of *text*, as written."""
-    return _TOKEN.findall(plain(text))
+    return tokens(plain(text))
 
 
 # --- alignment
@@ -245,7 +270,8 @@ def _aligned(page: list[_Sentence], original: list[str]) -> tuple[list[_Sentence
     """Return the sentences of *page* that are mostly aligned with *original*, with the words that are replaced."""
     there = [word if word[0] == _WHOLE else word.casefold() for word in original[:MAX_WORDS]]
     ordered = _in_order_of(there, page)
-    words = [(sentence, word) for sentence in ordered for word in sentence.words][:MAX_WORDS]
+    words = [(sentence, word) for sentence in ordered for word in sentence.words]
+    words, rest = words[:MAX_WORDS], words[MAX_WORDS:]
     here = [word if sentence.is_shared else word.casefold() for sentence, word in words]
     edits: list[Edit] = []
     start = begin = 0
@@ -256,6 +282,8 @@ def _aligned(page: list[_Sentence], original: list[str]) -> tuple[list[_Sentence
         gap, instead = words[start : block.a], original[begin : block.b]
         before, after = original[max(begin - 1, 0) : begin], original[block.b : block.b + 1]
         edits += _edits(gap, instead)
+        if not gap and instead and block.size and start and words[start - 1][0] is words[start][0]:
+            edits.append(Edit((), tuple(instead), words[start][0].text))
         _replace(gap, instead, before, after)
         if block.size:
             sentence = words[block.a][0]
@@ -268,6 +296,8 @@ def _aligned(page: list[_Sentence], original: list[str]) -> tuple[list[_Sentence
                 if place and _is_other_unit(word, original[block.b + place], words[block.a + place - 1][1]):
                     edits.append(Edit((word,), (original[block.b + place],), sentence.text))
         start, begin = block.a + block.size, block.b + block.size
+    # What is not aligned is not known to be in the original.
+    edits += _edits(rest[:1], [])
     return [sentence for sentence in page if not sentence.is_shared and sentence.is_aligned(ALIKE)], edits
 
 

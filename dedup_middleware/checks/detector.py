@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, is_view_of
-from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
-from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT, own_clauses
-from dedup_middleware.checks.pair import Pair, Sites, without_frame
+from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment, differences
+from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
+from dedup_middleware.checks.pair import Pair, SiteNames, without_frame
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, PageFeatures, Rejection, Verdict, VerdictKind
@@ -109,8 +109,8 @@ def _own(page: Page | StoredPage, paragraphs: Sequence[str], pair: Pair) -> froz
     """Return what *page*, with this text, adds to the original of *pair*: clauses, parts of its title, and facts."""
     features = page.features or PageFeatures()
     called = titles.own_parts(features, pair.there, lambda: pair.text)
-    facts = pair.sites.own_texts(pair.host, features.facts - pair.there.facts)
-    return frozenset([*own_clauses(paragraphs, pair.text), *map(titles.row_of, called), *map(bytes.hex, facts)])
+    own = {" ".join(edit.here) for edit in differences(paragraphs, pair.text) if edit.here}
+    return frozenset([*own, *map(titles.row_of, called), *map(bytes.hex, features.facts - pair.there.facts)])
 
 
 #: Why a page that repeats another one is kept, and becomes the original.
@@ -179,7 +179,7 @@ class Detector:
     """Least share of a page's non-boilerplate text in the original of a duplicate, above 0.5 and up to 1."""
     preferences: Preferences = field(default_factory=Preferences)
     """The pages that are preferred as originals."""
-    sites: Sites = field(default_factory=Sites)
+    names: SiteNames = field(default_factory=SiteNames)
     templates: Templates = field(default_factory=Templates)
     feeds: frozenset[str] = frozenset()
     """The kinds of the crawl's feeds: originals that have reached them all are preferred."""
@@ -191,7 +191,7 @@ class Detector:
         spent that watches the text of *page*.
         """
         if page.features is not None:
-            self.sites.note(host_of(page.url), page.features)
+            self.names.note(host_of(page.url), page.features.title)
         try:
             return self._check(page, rejects)
         except UncheckableError as error:
@@ -205,7 +205,7 @@ class Detector:
         known = page.known
         if known is None or known.features is None or not self._may_drop(known, page):
             return None
-        self.sites.note_title(host_of(page.url), known.features.title)
+        self.names.note(host_of(page.url), known.features.title)
         return Verdict(VerdictKind.UNCHANGED)
 
     def check_stored(self, page: Page) -> Verdict:
@@ -342,7 +342,7 @@ class Detector:
         pair = Pair(
             page,
             exact.original,
-            self.sites,
+            self.names,
             text,
             self.hash_clause,
             distinctive,
@@ -418,9 +418,9 @@ class Detector:
         page, original, distinctive, score = pair.page, pair.original, pair.distinctive, pair.score
         has_enough = len(original.hashes) >= _MIN_CLAUSE_SHARE * len(distinctive)
         could_contain = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
+        could_contain = could_contain and self.threshold < 1
         if (
-            self.threshold == 1
-            or [*page.paragraphs] == [*pair.text]
+            pair.has_same_text
             or (score < self.threshold and not could_contain)
             or sum(map(len, page.paragraphs)) > MAX_CHARACTERS
             or not pair.text
@@ -455,7 +455,7 @@ class Detector:
             return None
         match = Match(original, own.score, original.hashes & page.fingerprint.weights.keys())
         text, all_clauses = partial(self.index.text, original.number), page.fingerprint.weights.keys()
-        pair = Pair(page, original, self.sites, text, self.hash_clause, all_clauses, match.shared, score=own.score)
+        pair = Pair(page, original, self.names, text, self.hash_clause, all_clauses, match.shared, score=own.score)
         if self.templates.has(page, original) or self._learns_template(pair):
             return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False))

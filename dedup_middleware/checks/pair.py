@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-from dedup_middleware.checks.address import VIEW_WORDS, is_same_address, site_of
+from dedup_middleware.checks.address import is_same_address, site_of
 from dedup_middleware.extraction.features import facts_of, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import folded
-from dedup_middleware.text.words import split_words
-from dedup_middleware.urls import host_of, split
+from dedup_middleware.text.words import token_row
+from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.alignment import Comparison
@@ -31,7 +28,7 @@ class Pair:
 
     page: Page
     original: StoredPage
-    sites: Sites
+    names: SiteNames
     load_text: Callable[[], Sequence[str]]
     hash_clause: Callable[[str], bytes]
     distinctive: AbstractSet[bytes] = frozenset()
@@ -51,6 +48,16 @@ class Pair:
     def text(self) -> Sequence[str]:
         """The stored paragraphs of the original; empty where none are kept."""
         return self.load_text()
+
+    @cached_property
+    def row_of_original(self) -> str:
+        """The words, numbers and symbols of the original's text, folded, between spaces."""
+        return token_row(self.text)
+
+    @cached_property
+    def names_of_original(self) -> str:
+        """The words of its title and heading, in the same way."""
+        return titles.row_of_all([self.there.title, self.there.heading])
 
     @cached_property
     def here(self) -> PageFeatures:
@@ -93,6 +100,11 @@ class Pair:
         return digest != b"" and digest == self.original.exact_digest
 
     @cached_property
+    def has_same_text(self) -> bool:
+        """Whether both texts are equal, line by line."""
+        return [*self.page.paragraphs] == [*self.text]
+
+    @cached_property
     def has_other_template(self) -> bool:
         """Whether the elements around the two texts are others: one is a view, or of another part of the site."""
         here, there = self.here.template, self.there.template
@@ -128,74 +140,33 @@ def without_frame(page: Page, view: StoredPage) -> Page:
 
 #: Pages of one template share at least this part of the formats of their elements.
 SAME_TEMPLATE = 0.3
-#: What has stood on pages of so many other titles belongs to the site.
-OTHER_TITLES = 2
-# About 100 bytes each; 700 of a host that has no more.
-_MAX_KEPT = 200_000
-_NOTHING: Mapping[Hashable, frozenset[int]] = MappingProxyType({})
 
 
-class Sites:
-    """Parts of titles, and texts around the main text, by host."""
+#: A part of titles is the site's once it has stood beside so many others.
+OTHER_TITLES = 3
+# Parts of titles that are remembered, of all hosts: 200 bytes each.
+_MAX_PARTS = 100_000
+
+
+class SiteNames:
+    """The parts of titles that are not a page's but its site's: "Harbour News" beside many others."""
 
     def __init__(self) -> None:
-        # In two generations: what is not met again while as many others are is forgotten.
-        self._young: dict[str, dict[Hashable, frozenset[int]]] = {}
-        self._old: dict[str, dict[Hashable, frozenset[int]]] = {}
-        # How many things the younger one has, of all hosts.
-        self._kept = 0
+        # By host and part, what stood beside it; the latest last.
+        self._beside: dict[tuple[str, str], frozenset[int]] = {}
 
-    def note(self, host: str, features: PageFeatures) -> None:
-        """Note a page of *host*. O(texts around it)."""
-        self.note_title(host, features.title)
-        self._note(host, features.texts | features.facts, hash(folded(f"{features.title}\n{features.heading}")))
-
-    def note_title(self, host: str, title: str) -> None:
+    def note(self, host: str, title: str) -> None:
         """Note the *title* of a page of *host*. O(parts)."""
         parts = titles.parts(title)
         for part in parts if len(parts) > 1 else ():
-            others = hash(tuple([other for other in parts if other != part]))
-            self._note(host, frozenset([titles.site_row(part)]), others)
+            key = (host, titles.site_row(part))
+            beside = self._beside.pop(key, frozenset())
+            if len(beside) < OTHER_TITLES:
+                beside |= {hash(tuple([other for other in parts if other != part]))}
+            self._beside[key] = beside
+        while len(self._beside) > _MAX_PARTS:
+            del self._beside[next(iter(self._beside))]
 
-    def _note(self, host: str, things: frozenset[Hashable], title: int) -> None:
-        """Note that *things* stand on a page of *host* with this *title*."""
-        if not things:
-            return
-        young, old = self._young.setdefault(host, {}), self._old.get(host)
-        # Not `things - young.keys()`, which goes through all that is known of the host.
-        new = things.difference(young)
-        self._kept += len(new)
-        if old and new:
-            young.update({thing: old[thing] for thing in new if thing in old})
-            new = new.difference(young)
-        young.update(dict.fromkeys(new, frozenset([title])))
-        for thing in things - new:
-            met = young[thing]
-            if len(met) <= OTHER_TITLES and title not in met:
-                young[thing] = met | {title}
-        if self._kept > _MAX_KEPT // 2:
-            self._young, self._old, self._kept = {}, self._young, 0
-
-    def has(self, host: str, thing: Hashable) -> bool:
-        """Return whether *thing*, a text's hash or the `titles.site_row` of a part of a title, belongs to the site."""
-        met = self._young.get(host, _NOTHING).get(thing) or self._old.get(host, _NOTHING).get(thing)
-        return met is not None and len(met) > OTHER_TITLES
-
-    def own_parts(self, host: str, features: PageFeatures) -> list[str]:
-        """Return the parts of a page's title that are not the site's; all, if all are."""
-        parts = titles.parts(features.title) or titles.parts(features.heading)
-        return [part for part in parts if not self.has(host, titles.site_row(part))] or [*parts]
-
-    def own_texts(self, host: str, texts: AbstractSet[bytes]) -> set[bytes]:
-        """Return those of the *texts* around a page of *host* that are not the site's."""
-        return {text for text in texts if not self.has(host, text)}
-
-
-def is_view(words: str, url: str, other: str) -> bool:
-    """Return whether *words* are a part of *url* that leads to the same page as the *other* URL does.
-
-    They are words that both URLs contain, and words for a view: ``harbour print`` in ``/harbour-print.html``.
-    """
-    named = set(words.split())
-    here, there = (set(split_words(unquote(f"{u.path} {u.query}").casefold())) for u in map(split, (url, other)))
-    return bool(named) and named <= here and named - there <= VIEW_WORDS
+    def has(self, host: str, part: str) -> bool:
+        """Return whether the *part* of a title of *host* is the site's."""
+        return len(self._beside.get((host, titles.site_row(part)), ())) >= OTHER_TITLES

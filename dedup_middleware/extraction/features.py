@@ -179,6 +179,7 @@ _COUNTED = re.compile(
     r"review|answer|post|star|sec|min|hour|day|week|month|year|stunde|tag|woche|jahr|heure|jour|hora|día|ago\b|"
     r"[条條次人赞讚贊顶踩楼级秒週件回]|参与|跟贴|评论|評論|回复|阅读|閱讀|浏览|点击|分享|收藏|小时|小時|天前|分钟|分鐘|周前|个月|コメント|ビュー"
 )
+_VERSION_POINTS = 2
 # A URL, a path, a date, a token or a time in milliseconds rather than a text: "a/b.js", "2024-05-01T10:00", "826d9947".
 _IDENTIFIER = re.compile(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$|^\d{9,}$")
 
@@ -186,7 +187,8 @@ _IDENTIFIER = re.compile(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z]
 def facts_of(text: str, *, counts: bool = True) -> Iterator[str]:
     """Yield the numbers of *text*, folded, with the unit, currency or label beside each. O(len(text)).
 
-    Without *counts*, those before a longer word are left out: it counts visits, answers, rooms.
+    Without *counts*, those before a longer word are left out, for it counts visits, answers, rooms; and versions, too:
+    "Sphinx 1.0.7".
     """
     text = _without_times(without_separators(folded(text)), " ; ")
     for number in _NUMBER.finditer(text):
@@ -200,7 +202,7 @@ def facts_of(text: str, *, counts: bool = True) -> Iterator[str]:
             if (counts or len(unit.split()[0]) <= MAX_UNIT) and not _COUNTED.match(unit):
                 yield f"{sign}{number[0]} {unit}"
         elif label := _last_word(before):
-            if not _COUNTED.match(label):
+            if not _COUNTED.match(label) and (counts or number[0].count(".") < _VERSION_POINTS):
                 yield f"{label} {sign}{number[0]}"
         elif len(number[0]) >= _MIN_BARE:
             yield f"{sign}{number[0]}"

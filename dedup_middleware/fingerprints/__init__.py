@@ -10,7 +10,7 @@ from xxhash import xxh32_digest
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.model import TEXT_LIMIT, Fingerprint
 from dedup_middleware.registry import Registry
-from dedup_middleware.text.clauses import mask_digits, portions, reduced_once, significant_clauses
+from dedup_middleware.text.clauses import portions, reduced_once, significant_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: times, and a drop takes dozens. Among a thousand million stored clauses, one page in 7 000 has one that leads to a
 #: strange page, which is then compared and rejected, and one in 700 000 one that counts as boilerplate.
 HASH_BYTES = 6
-#: For what can only keep a page: digit-masked clauses, titles, numbers.
+#: For what can only keep a page: titles, numbers, short values.
 FAST_HASH_BYTES = 4
 
 
@@ -56,7 +56,6 @@ class ClauseFingerprinter:
         :class:`UncheckableError` when the *budget* is exceeded.
         """
         weights: dict[bytes, int] = {}
-        masked_hashes: dict[bytes, bytes] = {}
         starts: list[int] = []
         length = 0
         new_hasher = self._hasher.copy
@@ -74,16 +73,12 @@ class ClauseFingerprinter:
                 hasher = new_hasher()
                 hasher.update(clause.encode("utf8", "surrogatepass"))
                 h = hasher.digest()
-                if h in weights:
-                    continue
-                weights[h] = weight
-                if not clause.isalpha() and (masked := mask_digits(clause)) is not None:
-                    masked_hashes[h] = fast_hash(masked)
+                weights.setdefault(h, weight)
             budget.check_clauses(len(weights))
             budget.check_time()
         # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
         digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
-        return Fingerprint(weights, masked_hashes, digest, exact.digest(), portions=tuple(starts))
+        return Fingerprint(weights, digest, exact.digest(), portions=tuple(starts))
 
 
 #: The values of ``DEDUP_FINGERPRINT``.

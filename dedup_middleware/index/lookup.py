@@ -287,7 +287,6 @@ def _unread(known: StoredPage, version: int, run: str, body_digest: bytes) -> Pa
     # Weights are unknown here; read the page to get them.
     unweighed = Fingerprint(
         dict.fromkeys(known.hashes, 0),
-        dict(zip(known.masked_hashes, known.masked_hashes, strict=True)),
         known.digest,
         known.exact_digest,
     )

@@ -273,7 +273,6 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     digest: bytes
     exact_digest: bytes
     hashes: bytes
-    masked_hashes: bytes
     run: str
     time: str
     feeds: frozenset[str] | None
@@ -302,7 +301,6 @@ def encode_page(page: StoredPage) -> bytes:
         page.digest,
         page.exact_digest,
         _joined(page.hashes),
-        _joined(page.masked_hashes),
         page.run,
         page.time,
         page.kept.feeds,
@@ -362,7 +360,6 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
         identities=_split(record.identities, _IDENTITY_BYTES),
         digest=record.digest,
         hashes=hashes,
-        masked_hashes=frozenset(_split(record.masked_hashes, FAST_HASH_BYTES)),
         kept=Kept(record.run, record.time, record.feeds),
         exact_digest=record.exact_digest,
         source=record.source,

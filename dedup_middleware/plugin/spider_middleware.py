@@ -14,7 +14,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.budget import Budget, UncheckableError, page_budget
-from dedup_middleware.checks.items import item_texts
+from dedup_middleware.item_values import item_texts
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing, item_entry, item_type

@@ -195,24 +195,11 @@ def sentences(paragraph: str) -> list[str]:
     return [s for m in _SENTENCE.finditer(paragraph) if (s := m.group().strip())]
 
 
-def mask_digits(clause: str) -> str | None:
-    """Return *clause* with every run of digits replaced by one mark; ``None`` if it has no digits outside of dates."""
-    if clause.isalpha():
-        return None
-    masked, numbers = _DIGITS.subn("#", clause)
-    if numbers and _DATE_WORD.search(clause) and not _DIGITS.search(_DATES.sub("", clause)):
-        return None
-    return masked if numbers else None
-
-
 _DATE = re.compile(r"\d[年月日]")
 # What is left of a date without its digits: "monday5thmay" has "mondaythmay".
 _MONTH = re.compile(
     rf"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)?(?:st|nd|rd|th)?{MONTHS}(?:st|nd|rd|th)?"
 )
-# Reposts are published on another day, and say so in the same words: "(新华社北京4月3日电)", "LONDON, May 5".
-_DATES = re.compile(rf"(?<!\d)\d{{1,4}}[年月日号]|(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?{MONTHS}|{MONTHS}\d{{1,2}}(?!\d)")
-_DATE_WORD = re.compile("年|月|日|号|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
 _DIGITS = re.compile(rf"\d+(?:{DECIMAL_POINT}\d+)?")
 
 

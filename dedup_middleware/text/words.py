@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rapidfuzz.distance import Indel
 
 from dedup_middleware.text.characters import HAN, HAN_COMPATIBILITY, HAN_EXTENSION_A, KANA, SPACELESS, UNKNOWN
-from dedup_middleware.text.clauses import folded
+from dedup_middleware.text.clauses import folded, without_separators
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,6 +44,13 @@ SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f0
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
 _ASCII_WORD = re.compile(r"[0-9]+|[A-Za-z]+")
 WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{_UNSPACED}]*)*")
+MINUS = "-"
+_DASHES = frozenset("-\u2212\u2013")
+# Of a number, of a grade ("A-"), and in the place of a value (": -"): other dashes are typography.
+_MINUS = r"(?<![\w)])[-\u2212\u2013](?=\d)|(?<=[:(]\s)-(?=\s)|(?<=[A-Za-z])-(?!\w)"
+_SYMBOL = re.compile(rf"[{SIGNS}]|{_MINUS}")
+# A number with its marks: "25:23", "1.5"; a comma between numbers of a list has three digits after it, or another one.
+_TOKEN = re.compile(rf"\d+(?:(?:[.:]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
 _TERM = re.compile(rf"(?=([{_UNSPACED}]{{2}})).|(?<=[{_UNSPACED}])[{_UNSPACED}]|({WORD.pattern})")
 #: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
@@ -62,6 +69,30 @@ def words_of(text: str) -> list[str]:
 def split_words(text: str) -> list[str]:
     """Return the words of *text* as they are written. O(len(text))."""
     return (_ASCII_WORD if text.isascii() else WORD).findall(text)
+
+
+def symbols_of(text: str) -> list[str]:
+    """Return the symbols in *text* that carry meaning, with one minus. O(len(text))."""
+    return [MINUS if symbol in _DASHES else symbol for symbol in _SYMBOL.findall(text)]
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words, the numbers and the symbols of *text*, as they are written. O(len(text)).
+
+    >>> tokens("It lost 25:23, at -1,600 m")
+    ['It', 'lost', '25:23', 'at', '-', '1600', 'm']
+    """
+    return [MINUS if token in _DASHES else token for token in _TOKEN.findall(without_separators(text))]
+
+
+def token_row(texts: Iterable[str]) -> str:
+    """Return the :func:`tokens` of *texts*, folded, with a space before each and after the last. O(characters)."""
+    return f" {' '.join(tokens(folded(chr(10).join(texts))))} "
+
+
+def is_symbol(token: str) -> bool:
+    """Return whether one of the :func:`tokens` of a text is a symbol."""
+    return token == MINUS or _SYMBOL.fullmatch(token) is not None
 
 
 def is_unspaced(word: str) -> bool:

@@ -1,0 +1,268 @@
+"""Reads the texts and the short values of an item, and decides which of these come from the fetch alone."""
+
+from __future__ import annotations
+
+import re
+import time
+from calendar import timegm
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import date
+from datetime import time as time_of_day
+from decimal import Decimal
+from email.utils import parsedate
+from enum import Enum
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from dedup_middleware.budget import UncheckableError
+from dedup_middleware.checks.address import is_same_address
+from dedup_middleware.extraction import parse, texts_of
+from dedup_middleware.reasons import Reason
+from dedup_middleware.text import titles
+from dedup_middleware.text.clauses import pieces, weight
+from dedup_middleware.text.words import symbols_of
+
+if TYPE_CHECKING:
+    from dedup_middleware.budget import Budget
+
+# Fields that number pages; not "city_id" and the like, which number what repeats.
+_KEYS = frozenset({"id", "_id", "pid", "uid", "uuid", "guid", "hash", "key", "url"})
+# Fields that count pages, or measure one. Under such a name a bare number is not content, but "Grade 7 welder" is.
+_COUNTERS = frozenset({"index", "position", "rank", "depth", "views", "chars", "bytes", "word_count", "content_length"})
+# How the name of a field for the time, or the way, of the fetch begins.
+_FETCH = ("scraped", "scrape_", "crawled", "crawl_", "fetched", "fetch_", "retrieved", "download_latency")
+# A digest or a UUID.
+_RANDOM = re.compile(r"(?=.*[a-f])[0-9a-f]{32,}")
+_DATE_AND_TIME = (
+    re.compile(r"(?P<y>\d{4})[-/.]?(?P<m>\d\d?)[-/.]?(?P<d>\d\d?)\D{0,2}(?P<H>\d\d?):?(?P<M>\d\d):?(?P<S>\d\d)"),
+    re.compile(r"(?P<d>\d\d?)[-/.](?P<m>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
+    re.compile(r"(?P<m>\d\d?)[-/.](?P<d>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
+)
+# What may follow a time: fractions of a second, half of the day, time zone.
+_AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?")
+# Seconds since 1970, and what programs write instead.
+_UNITS = (1, 10**3, 10**6, 10**9)
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+TAG_FIELD = "dedup"
+#: Characters of a path, from which on it does not grow: items may nest without end.
+MAX_PATH = 200
+#: Characters of a URL that is compared.
+MAX_URL = 2_000
+#: Less than this, in letters, is a value rather than a text.
+MAX_VALUE_WEIGHT = 150
+# A moment in words: "Wednesday, 25-Nov-2026 23:11:02.123456 +0000".
+_LONGEST_MOMENT = 48
+# A text is markup if a tag stands in so many first characters.
+_START = 200
+_MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
+_DIGIT = re.compile(r"\d")
+
+Plain: TypeAlias = "str | int | float | Decimal"
+
+
+class Value(NamedTuple):
+    """A short value of an item: a name, a price, a label; a title is one for each of its parts."""
+
+    field: str
+    words: str
+    """Folded, separated by spaces."""
+    signs: str
+    """The symbols beside the words: ``✓``, ``€``, ``++``."""
+    written: str
+    """As the item has it."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it has digits and no word."""
+        return self.words.replace(" ", "").isdecimal()
+
+
+def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
+    """Return the texts in *item*, nested ones too; of *fields* only, where they are named. URLs are left out.
+
+    `UncheckableError` if it cannot be read: an item's class is the project's, and what it looks up may be gone.
+    """
+    return [value for _, value in item_values(item, fields) if isinstance(value, str) and not is_url(value)]
+
+
+def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[str, Plain]]:
+    """Return the texts and numbers in *item*, each with its field, as :func:`item_texts` does."""
+    try:
+        adapter = item_fields(item)
+        if adapter is None:
+            return []
+        names = adapter.keys() if fields is None else [f for f in fields if f in adapter]
+        values = [each for name in names if name != TAG_FIELD for each in _values(item, name, adapter[name])]
+    except Exception as error:
+        raise UncheckableError(Reason.UNREADABLE_ITEM) from error
+    return values
+
+
+def is_url(text: str) -> bool:
+    """Return whether *text* is an absolute URL of the web."""
+    return text.startswith(("http://", "https://"))
+
+
+def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
+    """Yield what is short in *values* of an item of the page at *url*, by its words and signs.
+
+    Unless their fields *are_named* in the settings, without what is not content. `UncheckableError` for a number that
+    has no text.
+    """
+    now = time.time()
+    for field, value in values:
+        try:
+            name = str(field)
+            if not are_named and is_incidental(innermost(name), str(value), url, now):
+                continue
+            if isinstance(value, str) and is_url(value):
+                # A picture, a file: the page's own URL, and views of it, are no content.
+                texts = [] if is_same_address(value, url) or len(value) > MAX_URL else [value]
+            elif isinstance(value, str):
+                texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
+            elif isinstance(value, (bool, int)):
+                texts = [str(value)]
+            else:
+                # A page writes a price with two decimals. As a Decimal, 1E+999999999 would have a gigabyte of digits.
+                texts = [str(value), f"{float(value):.2f}"]
+        except ValueError as error:  # more digits than Python writes
+            raise UncheckableError(Reason.UNREADABLE_ITEM) from error
+        for text in texts:
+            written = text if isinstance(value, str) else str(value)
+            found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written)
+            if found.words or found.signs:
+                yield found
+
+
+def innermost(path: str) -> str:
+    """Return the last name in a *path*, folded, without places in lists."""
+    return next((name for name in reversed(path.casefold().split(".")) if not name.isdecimal()), "")
+
+
+def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
+    """Return whether the value *text* of the field *name* comes from the fetch of the page at *url*: it is no content.
+
+    It is a key with a digit, a count of pages, a time or a measure of the fetch, the path of the page itself, a digest,
+    or a reading of the clock; *now* is in seconds since 1970, ``None`` for any time.
+    """
+    if text.startswith("/") and url.endswith(text):
+        return True
+    if _DIGIT.search(text) is None:
+        return False
+    return (
+        name in _KEYS
+        or name.startswith(_FETCH)
+        or (name in _COUNTERS and text.strip().isdecimal())
+        or _RANDOM.fullmatch(text.replace("-", "").casefold()) is not None
+        or _is_clock_reading(text, now)
+    )
+
+
+def _is_clock_reading(text: str, now: float | None) -> bool:
+    """Return whether *text* is a moment of the two days before *now*, to the second, in one of the usual writings.
+
+    A moment on a full minute may have been planned, unless it is now, and so may one that is to come. Time zones are
+    left out: a local clock may be 14 hours ahead.
+    """
+    return any(
+        (second % _MINUTE and (now is None or now - 2 * _DAY <= second <= now + 14 * _HOUR))
+        or (now is not None and abs(now - second) < _MINUTE)
+        for second in _moments(text.strip())
+    )
+
+
+def _moments(text: str) -> Iterator[int]:
+    """Yield the moments that *text* may be, in seconds since 1970; without its time zone."""
+    if len(text) > _LONGEST_MOMENT:
+        return
+    with suppress(ValueError, OverflowError):
+        yield from (int(float(text) / unit) for unit in _UNITS)
+    for pattern in _DATE_AND_TIME:
+        found = pattern.match(text)
+        if found is not None and _AFTER_TIME.fullmatch(text, found.end()):
+            with suppress(ValueError):
+                yield timegm(tuple(int(found[part]) for part in "ymdHMS"))
+    with suppress(ValueError, OverflowError, TypeError, IndexError):
+        if (parsed := parsedate(text)) is not None:
+            yield timegm(parsed)
+
+
+def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
+    """Return the paragraphs in *texts* of an item: of markup its main text; of short values only if nothing is long.
+
+    `UncheckableError` once the *budget* is spent.
+    """
+    prose: list[str] = []
+    short: list[str] = []
+    for text in texts:
+        if _is_markup(text):
+            found = texts_of(parse(text), budget)
+            prose += found.paragraphs or found.others
+        elif _is_prose(text):
+            prose += chain.from_iterable(piece.split("\n") for piece in pieces([text]))
+        else:
+            short.append(text)
+    return prose or short
+
+
+def _is_markup(text: str) -> bool:
+    return _MARKUP.search(text[:_START]) is not None
+
+
+def _is_prose(text: str) -> bool:
+    return len(text) >= MAX_VALUE_WEIGHT or weight(text) >= MAX_VALUE_WEIGHT or _is_markup(text)
+
+
+def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
+    """Return the texts and numbers in a *value* of *item*, each with its path under *name*: ``variants.1.stock``.
+
+    Each object's are returned once, for objects may refer to one another. Without recursion, for they may nest deeper
+    than the stack. Other objects, such as a response, are left out.
+    """
+    found: list[tuple[str, Plain]] = []
+    # The objects themselves are kept too: a new one may have the id of one that is gone.
+    seen = {id(item): item}
+    waiting = [(str(name), value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, (str, int, float, Decimal)):
+            found.append((path, value))
+        elif isinstance(value, (date, time_of_day)):
+            found.append((path, str(value)))
+        elif value is None or id(value) in seen:
+            continue
+        elif isinstance(value, Enum):
+            waiting.append((path, value.value))
+        else:
+            seen[id(value)] = value
+            if isinstance(value, (set, frozenset)):
+                # A set of texts has another order in each process, and no places.
+                waiting += [(path, each) for each in sorted(value, key=repr, reverse=True)]
+                continue
+            if isinstance(value, (list, tuple)):
+                inner: list[tuple[Any, Any]] = [*enumerate(value)]
+            else:
+                nested = value if isinstance(value, Mapping) else item_fields(value)
+                inner = [] if nested is None else [*nested.items()]
+            waiting += [(_joined_path(path, key), each) for key, each in reversed(inner)]
+    return found
+
+
+def _joined_path(path: str, key: object) -> str:
+    return f"{path}.{key}" if len(path) < MAX_PATH else path
+
+
+def is_item(item: Any) -> bool:
+    """Return whether *item* has fields."""
+    return item_fields(item) is not None
+
+
+def item_fields(item: Any) -> Mapping[str, Any] | None:
+    """Return the fields of *item*; ``None`` if it is not an item."""
+    if type(item) is dict:
+        return item
+    # Where Scrapy is installed itemadapter imports it, which a program that has dicts and pages need not wait for.
+    from itemadapter import ItemAdapter  # noqa: PLC0415
+
+    return ItemAdapter(item) if ItemAdapter.is_item(item) else None
