@@ -71,7 +71,7 @@ class PageReader:
         if not digest:
             return page
         weights = {self._fingerprint.hash(f"\0{digest.hex()}"): 0}
-        return replace(page, fingerprint=Fingerprint(weights, {}, digest, is_whole=True), paragraphs=())
+        return replace(page, fingerprint=Fingerprint(weights, digest, is_whole=True), paragraphs=())
 
     def paragraphs(  # noqa: PLR0913 - what a page is made of
         self,

@@ -174,7 +174,7 @@ class TestClaims:
     @staticmethod
     def page(library: Library, url: str) -> Page:
         found = library.page(url, [])
-        whole = Fingerprint({b"shown.": 0}, {}, b"all that it shows", is_whole=True)
+        whole = Fingerprint({b"shown.": 0}, b"all that it shows", is_whole=True)
         return replace(found, fingerprint=whole, features=PageFeatures("A talk"))
 
     def test_a_list_owns_none_of_its_items(self) -> None:

@@ -347,6 +347,8 @@ def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal() -> No
 def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address() -> None:
     known, other = ([*LONG, f"The keys are in the {place} of the house."] for place in ("lower hall", "hall"))
     assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
+    known, other = ([*LONG, line, *NOTICE] for line in ("Not for children.", "For children."))
+    assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
 
 
 def test_a_frame_does_not_matter_at_the_same_address() -> None:

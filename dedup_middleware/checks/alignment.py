@@ -282,8 +282,11 @@ def _aligned(page: list[_Sentence], original: list[str]) -> tuple[list[_Sentence
         gap, instead = words[start : block.a], original[begin : block.b]
         before, after = original[max(begin - 1, 0) : begin], original[block.b : block.b + 1]
         edits += _edits(gap, instead)
-        if not gap and instead and block.size and start and words[start - 1][0] is words[start][0]:
-            edits.append(Edit((), tuple(instead), words[start][0].text))
+        if not gap and instead and block.size:
+            is_inside = start and words[start - 1][0] is words[start][0]
+            # "For children." is no part of "Not for children."
+            if is_inside or NEGATIONS.issuperset([instead[-1].casefold()]):
+                edits.append(Edit((), tuple(instead), words[start][0].text))
         _replace(gap, instead, before, after)
         if block.size:
             sentence = words[block.a][0]

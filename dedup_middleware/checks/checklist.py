@@ -12,10 +12,10 @@ from dedup_middleware.checks.alignment import MIN_MOVED, Edit, differences, is_d
 from dedup_middleware.checks.pair import Pair
 from dedup_middleware.extraction.features import MAX_TITLE, all_facts, text_hash
 from dedup_middleware.fingerprints import fast_hash
-from dedup_middleware.model import Rejection
+from dedup_middleware.model import TEXT_LIMIT, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import clauses, portions, reduced_once, sentences, weight
+from dedup_middleware.text.clauses import clauses, cut_to, portions, reduced_once, sentences, weight
 from dedup_middleware.text.words import differ_in_numbers, token_row, without_credits, without_links
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ def _has_little_text(pair: Pair) -> bool:
 
 def new_text(pair: Pair) -> Rejection | None:
     """Reject a page whose main text has words or symbols that the original has not at their place."""
-    lines = (line for line in pair.page.paragraphs if not (is_dated(line) or _is_boilerplate(line, pair)))
+    # Of equal letters, the digest has what is beyond the stored text.
+    paragraphs = cut_to(pair.page.paragraphs, TEXT_LIMIT) if pair.has_same_letters else pair.page.paragraphs
+    lines = (line for line in paragraphs if not (is_dated(line) or _is_boilerplate(line, pair)))
     edits = own_edits(lines, pair)
     if not edits:
         return None

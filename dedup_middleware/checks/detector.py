@@ -17,7 +17,7 @@ from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, is_view_of
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment, differences
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
-from dedup_middleware.checks.pair import Pair, SiteNames, without_frame
+from dedup_middleware.checks.pair import Pair, SiteNames, titled_as
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, PageFeatures, Rejection, Verdict, VerdictKind
@@ -337,7 +337,7 @@ class Detector:
         if page.fingerprint.is_whole:
             return exact, None
         if is_view_of(exact.original.url, page.url):
-            page = without_frame(page, exact.original)
+            page = titled_as(page, exact.original)
         text = cache(partial(self.index.text, exact.original.number))
         pair = Pair(
             page,

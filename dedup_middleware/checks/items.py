@@ -12,11 +12,11 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UncheckableError
-from dedup_middleware.checks.address import is_view, site_of
+from dedup_middleware.checks.address import is_view, is_view_of, site_of
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import own_edits, own_title, replaced_words
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
-from dedup_middleware.checks.pair import Pair
+from dedup_middleware.checks.pair import Pair, titled_as
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.item_values import Value, is_url, item_fields, item_values, prose_in, short_values
 from dedup_middleware.model import ItemContent, PageFeatures, Rejection
@@ -243,6 +243,8 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
     def text() -> list[str]:
         return detector.index.text(original.number) if is_headline else []
 
+    if is_view_of(original.url, page.url):
+        page = titled_as(page, original)
     own = own_title(Pair(page, original, detector.names, text, detector.hash_clause))
     return any(part not in own or detector.names.has(host_of(page.url), part) for part in named)
 

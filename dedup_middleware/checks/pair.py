@@ -122,20 +122,17 @@ class Pair:
         return {text for text in self.here.texts if text[:STORED_TEXT_BYTES] not in self.there.texts}
 
 
-def without_frame(page: Page, view: StoredPage) -> Page:
-    """Return *page* without what stands around its text, and in its title, and not in its *view*.
+def titled_as(page: Page, view: StoredPage) -> Page:
+    """Return *page* with the title of its *view*, if it has all parts of that: a view often has no site's name.
 
-    A view leaves the frame out, and often the site's name. So a page that comes after its print view is compared as the
-    print view is that comes after its page.
+    So a page that comes after its print view is compared as the print view is that comes after its page.
     """
     here, there = page.features, view.features
     if here is None or there is None:
         return page
-    texts = frozenset(text for text in here.texts if text[:STORED_TEXT_BYTES] in there.texts)
     named = {titles.row_of(part) for part in map(titles.without_view, titles.parts(there.title)) if part}
     is_in_title = named and named <= set(map(titles.row_of, titles.parts(here.title)))
-    title = there.title if is_in_title else here.title
-    return replace(page, features=replace(here, title=title, texts=texts, facts=here.facts & there.facts))
+    return replace(page, features=replace(here, title=there.title)) if is_in_title else page
 
 
 #: Pages of one template share at least this part of the formats of their elements.

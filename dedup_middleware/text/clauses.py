@@ -163,6 +163,15 @@ def pieces(paragraphs: Iterable[str]) -> Iterator[str]:
             yield paragraph
 
 
+def cut_to(paragraphs: Iterable[str], limit: int) -> Iterator[str]:
+    """Yield *paragraphs*, one a line, until these have *limit* characters; the last one is cut."""
+    for paragraph in paragraphs:
+        if limit <= 0:
+            return
+        yield paragraph[:limit]
+        limit -= len(paragraph) + 1
+
+
 def portions(paragraphs: Iterable[str]) -> Iterator[str]:
     """Yield the text of *paragraphs* in pieces of at most `PORTION` characters, one paragraph a line. O(characters).
 
