@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.address import is_view, is_view_of, site_of
-from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
+from dedup_middleware.checks.alignment import compare, containment
 from dedup_middleware.checks.checklist import own_edits, own_title, replaced_words
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.checks.pair import Pair, titled_as
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.item_values import Value, is_url, item_fields, item_values, prose_in, short_values
-from dedup_middleware.model import ItemContent, PageFeatures, Rejection
+from dedup_middleware.model import TEXT_LIMIT, ItemContent, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import as_written, clauses, portions, sentences, weight
+from dedup_middleware.text.clauses import as_written, clauses, cut_to, portions, sentences, weight
 from dedup_middleware.text.words import without_numbering
 from dedup_middleware.urls import host_of
 
@@ -163,18 +163,22 @@ class ItemCheck:
         joined = _joined(item.texts, " ")
         if joined in _joined(text, " ") or joined in _joined(text, ""):
             return None
-        if sum(map(len, item.texts)) > MAX_CHARACTERS:
-            return []
+        texts = item.texts
+        if sum(map(len, texts)) > TEXT_LIMIT:
+            # What is not stored is compared by its clauses.
+            if not item.fingerprint.weights.keys() <= hashes:
+                return self._not_in(item, hashes)
+            texts = [*cut_to(texts, TEXT_LIMIT)]
         pair = Pair(page, original, detector.names, lambda: text, self._fingerprint.hash)
         if _is_on_site(page, original) or threshold == 1:
-            edits = own_edits([each for text in item.texts for each in sentences(text)], pair)
+            edits = own_edits([each for each_text in texts for each in sentences(each_text)], pair)
             return [*dict.fromkeys(edit.sentence for edit in edits)] or None
         compared = [(text, hashes)]
         if _are_parts(page, item, original):
             # Summaries, cut elsewhere: the original's page contains what its item lacks.
             compared.append((lookup.text(original.number), original.hashes))
         for lines, known in compared:
-            found = compare(item.texts, lines, has=partial(self._is_in, known))
+            found = compare(texts, lines, has=partial(self._is_in, known))
             is_nearly = containment(item.fingerprint.weights, known) < threshold
             replaced = replaced_words(replace(pair, comparison=found, is_nearly=is_nearly))
             if replaced is None and found.containment >= threshold:

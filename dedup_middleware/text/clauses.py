@@ -164,11 +164,12 @@ def pieces(paragraphs: Iterable[str]) -> Iterator[str]:
 
 
 def cut_to(paragraphs: Iterable[str], limit: int) -> Iterator[str]:
-    """Yield *paragraphs*, one a line, until these have *limit* characters; the last one is cut."""
+    """Yield *paragraphs*, one a line, until these have *limit* characters; the last one is cut before a space."""
     for paragraph in paragraphs:
-        if limit <= 0:
+        if len(paragraph) > limit:
+            yield paragraph[: max(limit, 0)].rpartition(" ")[0]
             return
-        yield paragraph[:limit]
+        yield paragraph
         limit -= len(paragraph) + 1
 
 
