@@ -150,7 +150,6 @@ def _page() -> Any:
         (b"i" * 16,),
         b"d" * 16,
         frozenset({b"c" * 6}),
-        frozenset(),
         Kept("r", "2024-01-01T00:00:00+00:00", None),
     )
 

@@ -120,7 +120,9 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
             "first": site.add("/first", article("First", story(1))),
             "other": site.add("/%E5%85%B6%E4%BB%96", article("Other", story(2))),
             "repost": site.add(
-                "/repost", blog("Repost", [*story(1)[:5], story(3)[0][:200], story(4)[0][:200]]), host=1
+                "/repost",
+                blog("Repost", [story(1)[0], story(3)[0][:200], *story(1)[1:3], story(4)[0][:200], *story(1)[3:5]]),
+                host=1,
             ),
             "index": site.add("/list", "<a href=/x>x</a>"),
         }

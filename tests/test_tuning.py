@@ -351,7 +351,11 @@ def paired(site: Site, crawl: Callable[..., Outcome]) -> Outcome:
     """Crawl a story, a repost with a sentence of its own, and a page that has three fifths of it."""
     pages = [
         site.add("/first", article("First", story(1))),
-        site.add("/repost", blog("Repost", [*story(1)[:5], story(3)[0][:200], story(4)[0][:200]]), host=1),
+        site.add(
+            "/repost",
+            blog("Repost", [story(1)[0], story(3)[0][:200], *story(1)[1:3], story(4)[0][:200], *story(1)[3:5]]),
+            host=1,
+        ),
         site.add("/partly", blog("First again", [*story(1)[:4], *story(5)[:2]]), host=1),
     ]
     outcome = crawl("sample_spiders.OneByOne", urls=",".join(pages))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -251,11 +251,15 @@ def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
 
 def _streams(page: Iterable[str], original: Iterable[str]) -> tuple[list[_Sentence], list[str]]:
     """Return the sentences of *page*, and the words of *original*; a sentence of both is one word of each."""
-    here, there = ([s.strip() for text in texts for s in sentences(text)] for texts in (page, original))
-    here, there = [s for s in here if s], [s for s in there if s]
+    # Each has a word at least, and one too many is an edit.
+    here, there = ([*islice(_stripped_sentences(texts), MAX_WORDS + 1)] for texts in (page, original))
     shared = frozenset(here).intersection(there)
     ours = [_Sentence(s, [_WHOLE + s] if s in shared else _written(s), is_shared=s in shared) for s in here]
     return ours, [word for s in there for word in ([_WHOLE + s] if s in shared else _written(s))]
+
+
+def _stripped_sentences(texts: Iterable[str]) -> Iterator[str]:
+    return (stripped for text in texts for sentence in sentences(text) if (stripped := sentence.strip()))
 
 
 def _written(text: str) -> list[str]:
