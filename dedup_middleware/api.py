@@ -23,7 +23,7 @@ from dedup_middleware.settings import PREFIX, Config
 from dedup_middleware.stores import refusals, store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, url_identity, without_secrets
-from dedup_middleware.visit import Visit
+from dedup_middleware.visit import Fate, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -129,9 +129,10 @@ class Deduplicator:
         """Return the verdict on a page; nothing is stored."""
         _, visit = self._examined(url, html, item, content)
         if visit.is_duplicate and item is not None:
-            self._deduplication.check_item(visit, item)
-            if visit.is_duplicate and visit.item_rejection is not None:
-                visit.overrule(visit.item_rejection)
+            found = self._deduplication.check_item(visit, item)
+            visit.verdict = found.verdict
+            if found.rejection is not None:
+                visit.overrule(found.rejection)
         return self._deduplication.recorder.record(visit)
 
     def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -142,7 +143,7 @@ class Deduplicator:
         read, visit = self._examined(url, html, item, content)
         self._deduplication.enter(visit)
         self._deduplication.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
-        _end(self._deduplication, visit, self._kept(read, item))
+        _decide(self._deduplication, visit, self._kept(read, item))
         self.released[:] = [other for other in self.released if other != read.url]
         return self._deduplication.recorder.record(visit)
 
@@ -231,6 +232,9 @@ class _Listener:
 
     def warn(self, line: str) -> None:
         logger.warning("%s", line)
+
+    def defect(self, error: Exception, where: object) -> None:  # noqa: ARG002 - see Listener
+        raise error
 
     def failed(self, error: DedupError) -> None:
         logger.error("%s. From now on every page is unchecked: keep it", str(error).rstrip("."))
@@ -363,22 +367,19 @@ def pass_through(deduplication: Deduplication, visit: Visit, kept: Any, item: An
     dropped.
     """
     deduplication.enter(visit)
-    if visit.is_duplicate and item is not None:
-        deduplication.check_item(visit, item)
-        deduplication.overrule(visit, visit.item_rejection)
-    _end(deduplication, visit, kept)
+    _decide(deduplication, visit, kept, is_compared=item is not None)
 
 
-def _end(deduplication: Deduplication, visit: Visit, kept: Any) -> None:
+def _decide(deduplication: Deduplication, visit: Visit, kept: Any, *, is_compared: bool = False) -> None:
     """Take a page that has entered to its end, with the item *kept*."""
-    if visit.is_duplicate and deduplication.drop(visit, kept):
-        deduplication.count_drop(visit)
-    else:
-        deduplication.keep_item(visit, kept)
+    decisions = deduplication.process(visit, kept, is_compared=is_compared)
+    if decisions[0].fate is Fate.WAIT:
+        visit.give_up()
+        decisions = deduplication.process(visit, kept, is_compared=is_compared)
+    decisions += deduplication.end(visit)
+    if decisions[-1].fate is Fate.KEEP:
         # The program has it: no feed of a later crawl still has to.
         deduplication.item_left(visit, feeds=None)
-        deduplication.end_callback(visit, several=False)
-    deduplication.finish(visit)
 
 
 def would_be_checked(config: Config, url: str, html: bytes) -> Record:

@@ -1,17 +1,14 @@
-"""Decides what happens to each page and item of one crawl, or of one program: the only state machine.
+"""Decides what happens to each page and item of one crawl, or of one program: the only driver of the state machine.
 
-    check                   page -> CHECKED, with a provisional verdict; writes nothing
-    enter                   the callback gets the page. CHECKED -> PENDING: it claims its text;
-                            CHECKED -> ENTERED: a duplicate, or an unchecked page, claims nothing
-    check_item              each item of a duplicate; `overrule` the verdict if an item differs: then the page claims
-    drop, keep_item         each item: it is stored, or goes on to the pipelines
-    end_callback, item_left PENDING -> CONFIRMED once all items have left the pipelines, if there were any
-    void                    PENDING -> VOID, because a pipeline has dropped an item, or something has failed
-    callback_failed         PENDING -> VOID, then CHECKED: the output of an errback is not the page's
-    finish                  the spider's output has ended: count and record the page
+    check, check_unread     page -> a provisional verdict; writes nothing
+    enter                   the callback gets the page, which claims its text unless it is a duplicate
+    process                 each item: keep, drop, hold, or wait for the original and process it again
+    end                     the output has ended: what becomes of the items that are held
+    callback_failed         the callback has raised: what still comes is not the page's
+    item_left, void         an item has left the pipelines; one was dropped by them, or has failed
 
-It depends neither on Scrapy nor on time: `plugin` and `api` call it. Trouble of our own is never a reason to drop:
-after a failure of the store, the log or a feed every page is kept.
+`states` has the transitions; a call in a wrong state raises. It depends neither on Scrapy nor on time. Trouble of our
+own is never a reason to drop: after a failure of the store, the log or a feed every page is kept.
 """
 
 from __future__ import annotations
@@ -22,32 +19,33 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
+from dedup_middleware.drops import Drops
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
-from dedup_middleware.index import schema
-from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind
+from dedup_middleware.item_verdict import ItemVerdict, item_verdict
+from dedup_middleware.model import Action, Fetched, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
-from dedup_middleware.same_item import FetchedItem
-from dedup_middleware.visit import ItemClasses, Stage, Visit, within
+from dedup_middleware.states import Claim, Event, Output, claim_after, output_after
+from dedup_middleware.visit import Decision, Fate, ItemClasses, Visit, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
     from datetime import timedelta
 
     from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.drops import Written
     from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.errors import DedupError
     from dedup_middleware.extraction import Extractor
-    from dedup_middleware.fingerprints import Fingerprinter, Learner
-    from dedup_middleware.index.dropped_items import DroppedItem
-    from dedup_middleware.index.index import Changed
-    from dedup_middleware.model import ItemContent, StoredPage
+    from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.index.dropped_items import DroppedItem, Pair
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.published import Published
     from dedup_middleware.records.crawls import CrawlCounts
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener
@@ -64,25 +62,28 @@ class Deduplication:
         detector: Detector,
         fingerprint: Fingerprinter,
         extract: Extractor = weighted_dom,
-        learner: Learner | None = None,
+        published: Callable[[Callable[[DedupError | UnreadableError], None]], Published] | None = None,
         log: RecordLog | None,
         crawl: CrawlCounts | None = None,
         listener: Listener,
         flush: Flush | None = None,
         disks: DiskWaits | None = None,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
+        feeds_end_late: Callable[[], bool] = lambda: False,
+        items_are_pages: bool = False,
         max_characters: int = sys.maxsize,
         item_fields: Collection[str] = (),
         jobdir: str = "",
         dropped_size: int | None = None,
         dropped_age: timedelta | None = None,
     ) -> None:
-        """Check with *detector* and report to *listener*.
+        """Check with *detector*, by a *published* method if there is one, and report to *listener*.
 
         *flush* and *disks* are for `Durability`, *max_characters* and *item_fields* for `ItemCheck`; *feeds_wanting*
-        returns the kinds of the feeds that want an item. Later processes go on with a crawl that has a *jobdir*, which
-        is its name. Dropped items are stored, up to *dropped_size* bytes and for *dropped_age*; ``None`` stores none,
-        for a program that gets no items back.
+        returns the kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends.
+        If *items_are_pages*, those of unchecked pages are checked as pages, elsewhere. Later processes go on with a
+        crawl that has a *jobdir*, which is its name. Dropped items are stored, up to *dropped_size* bytes and for
+        *dropped_age*; ``None`` stores none, for a program that gets no items back.
         """
         self.run = run
         self.spider = spider
@@ -93,34 +94,23 @@ class Deduplication:
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
         self._store_failure: Reason | None = None
-        published = None
-        if learner is not None and self.index.signatures is not None:
-            from dedup_middleware.published import Published  # noqa: PLC0415 - few crawls have another method
-
-            published = Published(learner, self.index.signatures, self.fail)
-        self.reader = PageReader(run, fingerprint, extract, published)
+        self.reader = PageReader(run, fingerprint, extract, None if published is None else published(self.fail))
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
-        self.durability = Durability(self.index, run, flush=flush, disks=disks, fail=self.fail)
+        self.durability = Durability(self.index.store, flush=flush, disks=disks, write=self._write, fail=self.fail)
         self._items = ItemClasses(listener)
+        self.drops = Drops(
+            self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age, released=listener.released
+        )
         self.feeds_wanting = feeds_wanting
+        self._feeds_end_late = feeds_end_late
+        self._items_are_pages = items_are_pages
         self.jobdir = jobdir
-        self._dropped_size, self._dropped_age = dropped_size, dropped_age
-        # The visits with a pending claim, by the number of the claim in the index.
-        self._pending: dict[int, Visit] = {}
-        self._seen_templates: set[bytes] = set()
-        # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
-        self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
+        # The visits with an open claim, by its number in the index, or that of the original that is kept again.
+        self._open: dict[int, Visit] = {}
+        find, likes = (lambda identity: self.index.find([identity])), detector.preferences
         self.recorder = Recorder(
-            spider,
-            run,
-            log,
-            crawl,
-            listener,
-            self.fail,
-            hash_clause=fingerprint.hash,
-            preferences=detector.preferences,
-            find=lambda identity: self.index.find([identity]),
+            spider, run, log, crawl, listener, self.fail, hash_clause=fingerprint.hash, preferences=likes, find=find
         )
 
     # --- check
@@ -138,7 +128,7 @@ class Deduplication:
         *read* reads the page, should that be needed later.
         """
         try:
-            version = self.index.version
+            version = self.index.read_version()
             found = self._find_unread(fetched)
         except TROUBLE as error:
             self.fail(error)
@@ -156,9 +146,10 @@ class Deduplication:
 
     def _check(self, visit: Visit) -> None:
         """Check the page against what the store has now; it is unchecked if the store fails, or has failed."""
+        visit.is_stale = False
         if self._store_failure is None:
             try:
-                visit.version = self.index.version
+                visit.version = self.index.read_version()
                 if visit.read is not None and (page := visit.page) is not None:
                     found = self._find_unread(Fetched(page.url, page.identities, page.body_digest))
                     if found is not None:
@@ -180,30 +171,35 @@ class Deduplication:
             visit.verdict = Verdict(VerdictKind.UNCHECKED, reason=self._store_failure or Reason.STORE_FAILED)
 
     def _check_if_stale(self, visit: Visit) -> None:
-        """Check the page again if the store has changed since in a way that may change its verdict."""
-        page = visit.page
-        if page is not None and (self._store_failure is not None or self.index.changed_since(visit.version, page)):
-            self._check(visit)
+        """Check the page again if the store has changed since in a way that may change its verdict.
 
-    # --- claim
+        If not, a transaction of a shared store that writes because of the verdict is repeated when others write.
+        """
+        page = visit.page
+        is_stale = visit.is_stale or self._store_failure is not None
+        if page is not None and (is_stale or self.index.changed_since(visit.version, page)):
+            self._check(visit)
+        elif page is not None:
+            self.index.require_unchanged()
+
+    # --- the claim opens
 
     def enter(self, visit: Visit) -> None:
         """Note that the callback gets the page, which claims its text unless it is a duplicate."""
-        visit.stage = Stage.ENTERED
+        visit.output = output_after(visit.output, Event.ENTER)
         if visit.is_duplicate:
-            self.reconsider(visit)
+            self._reconsider(visit)
         else:
             self._claim(visit, check=True)
 
-    def reconsider(self, visit: Visit) -> None:
+    def _reconsider(self, visit: Visit) -> None:
         """Check a duplicate again if its verdict is stale; it claims its text if it is not a duplicate any more."""
-        if visit.is_duplicate:
-            try:
-                self._check_if_stale(visit)
-            except TROUBLE as error:
-                self.fail(error)
-            if not visit.is_duplicate:
-                self._claim(visit, check=True)
+        try:
+            self._check_if_stale(visit)
+        except TROUBLE as error:
+            self.fail(error)
+        if not visit.is_duplicate:
+            self._claim(visit, check=True)
 
     def _claim(self, visit: Visit, *, check: bool = False) -> None:
         """Let the page claim its text unless it is a duplicate; with *check*, a stale page is checked again before.
@@ -218,19 +214,22 @@ class Deduplication:
                 self._check(visit)
             return
         if claimed is not None:
+            visit.claim = claim_after(visit.claim, Event.CLAIM)
             visit.claimed, visit.stored = claimed
-            visit.stage, visit.items_left = Stage.PENDING, 0
-            if visit.stored.pending:
-                self._pending[visit.stored.number] = visit
+            self._note_open(visit.stored.number, visit)
+
+    def _note_open(self, number: int, visit: Visit) -> None:
+        self._open[number] = visit
+        self.index.open_claims.opened(number, self.durability.want)
 
     def _claim_in_store(self, visit: Visit, *, check: bool) -> tuple[Page, StoredPage] | None:
         """Open the claim; return the page as it will be stored, and its claim, or ``None`` if it claims nothing."""
         if check:
             self._check_if_stale(visit)
-        if visit.stage is Stage.PENDING or visit.is_duplicate or not visit.can_be_original:
+        # Items that were kept before would be counted as items of the claim.
+        may_claim = visit.claim is Claim.NONE and visit.output is Output.FLOWS and not visit.items_kept
+        if not may_claim or visit.is_duplicate or not visit.can_be_original:
             return None
-        if visit.items_kept:
-            return None  # these would be counted as items of the claim
         own = None
         if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None:
             # An unchanged original owns its text already.
@@ -241,65 +240,172 @@ class Deduplication:
         page = self.detector.to_stored(page, visit.verdict)
         return page, own or self.index.claim(page)
 
-    def rests_on_claim(self, visit: Visit) -> bool:
-        """Return whether this duplicate depends on a pending claim, of this or another process. At most two gets."""
-        match = visit.verdict.match
-        if match is None or not visit.original_is_pending:
-            return False
-        try:
-            return match.original.number in self._pending or self.index.claimed(match.original.number) is not None
-        except TROUBLE as error:
-            self.fail(error)
-            return False
-
-    # --- items: keep or drop
-
-    def check_item(self, visit: Visit, item: Any) -> bool | None:
-        """Return whether an *item* of a duplicate may be dropped; ``None`` if it has no text, and follows its page.
-
-        Where the original's items lack something that it contains, there may be another original.
-        ``visit.item_rejection`` is why the item is kept. An item that cannot be read, and any item after the store
-        failed, is kept. If a feed wants the item that has none of the original's items, the verdict is overruled.
-        """
-        match, visit.item_rejection = visit.verdict.match, None
-        if match is not None and not match.original.kept.has_reached(self.feeds_wanting(item)):
-            self.overrule(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
-            return False
-        try:
-            with visit.budget:
-                return self._check_item(visit, item)
-        except UncheckableError as error:
-            visit.item_rejection = Rejection(error.reason)
-        except TROUBLE as error:
-            self.fail(error)
-        return False
-
-    def _check_item(self, visit: Visit, item: Any) -> bool | None:
-        assert visit.page is not None
-        page = within(visit.page, visit.budget)
-        text = self.item_check.read(page, item, visit.budget)
-
-        def rejects(original: StoredPage) -> Rejection | None:
-            return self.item_check.rejection(page, text, original, self.detector)
-
-        match = visit.verdict.match
-        visit.item_rejection = None if match is None else rejects(match.original)
-        if visit.item_rejection and not visit.items_dropped and not visit.items_kept:
-            another = self.detector.check(page, rejects=rejects)
-            if another.kind is VerdictKind.DUPLICATE:
-                visit.verdict, visit.item_rejection = another, None
-                visit.suspected_template = self.detector.suspected_template(page, another)
-        if visit.item_rejection is not None:
-            return False
-        return True if text.has_text else None
-
     def overrule(self, visit: Visit, rejection: Rejection | None) -> None:
         """Make a duplicate a related page because of a *rejection*, if there is one; it claims its text."""
         if visit.is_duplicate and rejection is not None:
             visit.overrule(rejection)
             self._claim(visit)
 
-    def drop(self, visit: Visit, item: Any) -> bool:
+    # --- a duplicate waits for its original
+
+    def await_original(self, visit: Visit, then: Callable[[], object]) -> bool:
+        """Have the original of *visit* made durable soon, and call *then* once its claim has ended.
+
+        Return ``False`` if another process has the claim: then look whether `rests_on_claim`.
+        """
+        match = visit.verdict.match
+        return match is not None and self.index.open_claims.wait(match.original.number, then)
+
+    def rests_on_claim(self, visit: Visit) -> bool:
+        """Return whether *visit* is a duplicate of a claim that is open, of this or another process. A get."""
+        match = visit.verdict.match if visit.original_is_pending else None
+        try:
+            return match is not None and self.index.claimed(match.original.number) is not None
+        except TROUBLE as error:
+            self.fail(error)
+            return False
+
+    def is_delivered(self, visit: Visit) -> bool:
+        """Return whether the original of *visit* is one of this crawl that waits for disks only."""
+        match = visit.verdict.match
+        original = None if match is None else self._open.get(match.original.number)
+        return original is not None and original.claim is Claim.DELIVERED
+
+    # --- items
+
+    def process(self, visit: Visit, item: Any, *, is_compared: bool = True) -> list[Decision]:
+        """Return what becomes of *item*, the next of the page, and of items that were held before it.
+
+        An item of a duplicate is dropped if the original's items contain what it contains, and else kept; it follows
+        its page if it is not to be *compared*. An item without text is held until the end: it is dropped unless an item
+        of the page was kept. So is a first item that is to be kept: if it is the only one, its page becomes an
+        original. After a ``WAIT``, process the item again, or `Visit.give_up` and process it.
+        """
+        visit.output = output_after(visit.output, Event.PROCESS)
+        may_drop = visit.is_sound and visit.output is Output.FLOWS
+        if may_drop and visit.is_duplicate and (visit.is_stale or visit.original_is_pending):
+            self._reconsider(visit)
+        if not may_drop or not visit.is_duplicate:
+            visit.items += 1
+            if may_drop and self._repeats_released(visit, item):
+                self._count_drop(visit)
+                return [Decision(Fate.DROP, item)]
+            return self._keep_all(visit, item)
+        found = self._compare(visit, item, is_compared=is_compared)
+        if found is None:
+            visit.is_stale = True
+            return [Decision(Fate.WAIT, item)]
+        visit.items += 1
+        if found.rejection is not None and found.rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED:
+            self.overrule(visit, found.rejection)
+        if found.repeats and (decision := self._repeated(visit, item)) is not None:
+            return [decision]
+        if not found.repeats and visit.is_to_hold(found.repeats):
+            visit.held.append(item)
+            visit.holds_rejected, visit.rejection = found.repeats is False, found.rejection
+            return [Decision(Fate.HOLD, item)]
+        return self._keep_all(visit, item)
+
+    def _compare(self, visit: Visit, item: Any, *, is_compared: bool) -> ItemVerdict | None:
+        """Return `check_item`; ``None`` if the original of the duplicate, or what it gives, is not durable yet."""
+        if visit.original_is_pending and not self.has_failed:
+            return None
+        found = self.check_item(visit, item) if is_compared else ItemVerdict(visit.verdict, repeats=True)
+        if found.verdict is not visit.verdict and visit.page is not None:
+            visit.verdict = found.verdict
+            visit.suspected_template = self.detector.suspected_template(visit.page, found.verdict)
+        match = visit.verdict.match
+        # An original that this crawl is keeping again may give more than before, and to more feeds.
+        gives_more = match is not None and found.repeats is False and match.original.number in self._open
+        may_wait = (visit.original_is_pending or gives_more) and not self.has_failed
+        return None if may_wait else found
+
+    def end(self, visit: Visit, *, is_complete: bool = True) -> list[Decision]:
+        """End the output, count and record the page; return what becomes of the items that are held.
+
+        If the output is not *complete*, because the callback has failed or was abandoned, the page owns nothing.
+        """
+        after = output_after(visit.output, Event.END)
+        if visit.holds_rejected:
+            if visit.items == 1:
+                self.overrule(visit, visit.rejection)
+            visit.decided += self._keep_all(visit)
+        while visit.held:
+            item = visit.held[0]
+            decision = self._repeated(visit, item) or self._keep(visit, item)
+            visit.held.pop(0)
+            visit.decided.append(decision)
+        visit.output = after
+        if is_complete:
+            self._end_claim(visit)
+        else:
+            self.void(visit)
+        self._finish(visit)
+        return visit.take_decided()
+
+    def callback_failed(self, visit: Visit) -> None:
+        """Note that the callback has raised: the output of an errback is not the page's."""
+        visit.output = output_after(visit.output, Event.FAIL)
+        self.void(visit)
+
+    def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
+        """Return `item_verdict` of an *item* of a duplicate; if that fails, or the store has failed, it is kept."""
+        try:
+            with visit.budget:
+                return item_verdict(visit, item, self.item_check, self.detector, self.feeds_wanting(item))
+        except UncheckableError as error:
+            return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
+        except TROUBLE as error:
+            self.fail(error)
+        return ItemVerdict(visit.verdict, repeats=False)
+
+    def _repeats_released(self, visit: Visit, item: Any) -> bool:
+        """Return whether *item* of an unchanged page is dropped: this crawl has released the same to all its feeds."""
+        if visit.verdict.kind is not VerdictKind.UNCHANGED or self.has_failed or visit.action is not Action.DROP:
+            return False
+        return self.drops.repeat_released(visit, item, self.feeds_wanting)
+
+    # --- what is decided
+
+    def _keep_all(self, visit: Visit, *items: Any) -> list[Decision]:
+        """Keep what is held, then *items*."""
+        visit.is_partly_kept = True
+        kept = [self._keep(visit, item) for item in (*visit.held, *items)]
+        visit.held, visit.holds_rejected = [], False
+        return kept
+
+    def _keep(self, visit: Visit, item: Any, *, repeats: bool = False) -> Decision:
+        """Count *item* as kept, and tag it where that is the action: it *repeats* the page's original, or not."""
+        visit.items_kept += 1
+        if self._items_are_pages and visit.needs_item_check and not visit.is_item:
+            visit.items_are_checked = True
+            return Decision(Fate.KEEP, item)
+        if visit.claim is Claim.PENDING and visit.claimed is not None:
+            visit.items_yielded += 1
+            with suppress(UncheckableError), visit.budget:
+                visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
+            if self._feeds_end_late():
+                visit.kept.append(self.drops.as_stored(item))
+        if visit.action is Action.TAG:
+            self._items.tag(visit, item, repeats=repeats)
+        return Decision(Fate.KEEP, item)
+
+    def _repeated(self, visit: Visit, item: Any) -> Decision | None:
+        """Drop *item* of a duplicate, or keep it if the action is another; ``None`` if it may not be dropped."""
+        if not visit.is_sound or not self._drop(visit, item):
+            return None
+        if visit.action is Action.DROP:
+            self._count_drop(visit)
+            return Decision(Fate.DROP, item)
+        visit.items_would_drop += visit.action is Action.DRY_RUN
+        return self._keep(visit, item, repeats=True)
+
+    def _count_drop(self, visit: Visit) -> None:
+        visit.items_dropped += 1
+        if not visit.released:
+            self.recorder.dropped(visit)
+
+    def _drop(self, visit: Visit, item: Any) -> bool:
         """Store *item* of a duplicate, and that its page is one, in one batch; return whether it is dropped.
 
         The item is kept if its page is not a duplicate of the same original any more, or if anything fails. Only what
@@ -308,96 +414,35 @@ class Deduplication:
         """
         if self.has_failed or not visit.is_duplicate:
             return False
-        data = b"" if self._dropped_size is None else self._items.encode(item)
-        if data is None:
+        if (data := self.drops.encode(item)) is None:
             if not (visit.items_dropped or visit.items_would_drop or visit.items_tagged):
                 visit.overrule(Rejection(Reason.ITEM_NOT_STORABLE))
             return False
-        original = None if visit.verdict.match is None else visit.verdict.match.original.number
+        match = visit.verdict.match
+        original = 0 if match is None else match.original.number
         try:
-            written = self.index.atomically(partial(self._write_drop, visit, original, item, data))
-            if written is not None and visit.action is Action.DROP:
-                visit.stored_number, size, replaced = written
-                visit.written_for = original or 0
-                for alike in (visit.dropped_before or {}).values():
-                    alike.pop(replaced, None)
-                if self._dropped_size is not None:
-                    self.index.dropped.make_room(size, size=self._dropped_size, age=self._dropped_age)
-            if written is not None:
+            drop = self.index.atomically(partial(self._write_drop, visit, original, item, data))
+            if drop is not None:
+                self.drops.note(visit, drop)
                 return True
         except TROUBLE as error:
             self.fail(error)
             return False
         if visit.is_duplicate:
-            visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
+            visit.give_up()
         else:
             self._claim(visit)
         return False
 
-    def _write_drop(self, visit: Visit, original: int | None, item: Any, data: bytes) -> tuple[int, int, bytes] | None:
-        """Write the drop, if the action is one; return the page's number, the item's bytes, and the key it replaces.
-
-        ``None`` if the item is to be kept. The transaction of a shared store fails if another process writes between
-        what is read and what is written here.
-        """
+    def _write_drop(self, visit: Visit, original: int, item: Any, data: bytes) -> Written | None:
+        """Write the drop, if the action is one; ``None`` if the item is to be kept."""
         self._check_if_stale(visit)
-        match, page = visit.verdict.match, visit.page
+        match, page, feeds = visit.verdict.match, visit.page, self.feeds_wanting(item)
         if not visit.is_duplicate or match is None or page is None or match.original.pending:
             return None
-        feeds = self.feeds_wanting(item)
         if match.original.number != original or not match.original.kept.has_reached(feeds):
             return None
-        relies_on = self.durability.relies_on(match.original, feeds)
-        if relies_on is None:
-            return None
-        if visit.action is not Action.DROP:
-            return 0, 0, b""
-        header = {
-            "spider": self.spider,
-            "run": self.run,
-            "crawl": self.jobdir if self.index.eligibility.scope is Scope.CRAWL else "",
-            "url": visit.url,
-            "original_url": match.original.url,
-            "score": round(match.score, 4),
-            "type": item_codec.name_of(type(item)),
-        }
-        fetched, size, replaced = FetchedItem(data, visit.url, self.spider), 0, b""
-
-        def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
-            nonlocal size, replaced
-            if self._dropped_size is None:
-                return (), ()
-            dropped, same = self.index.dropped, fetched.key
-            if visit.dropped_before is None:
-                visit.dropped_before = dropped.by_sameness(number) if was_stored else {}
-            sizes = visit.dropped_before.get(same, {})
-            before = fetched.nearest(dropped.replaceable(sizes))
-            replaced = b"" if before is None else before.key
-            header["for_feed"] = bool(feeds) or (before is not None and before.for_feed)
-            pairs = dropped.pairs(number, match.original.number, relies_on, header, data, same)
-            size = len(pairs[0][1]) - sizes.get(replaced, 0)
-            return pairs, [] if before is None else dropped.deletes([before])
-
-        if visit.written_for == original:
-            self.index.store.write(*items(visit.stored_number, was_stored=True))
-            return visit.stored_number, size, replaced
-        number = self.index.remember_duplicate(page, match, items, template=visit.suspected_template)
-        return number, size, replaced
-
-    def count_drop(self, visit: Visit) -> None:
-        """Count an item that is dropped now."""
-        visit.items_dropped += 1
-        self.recorder.dropped(visit)
-
-    def keep_item(self, visit: Visit, item: Any, *, repeats: bool = False) -> None:
-        """Count *item* as kept, and tag it where that is the action: it *repeats* the page's original, or not."""
-        visit.items_kept += 1
-        if visit.stage is Stage.PENDING and visit.claimed is not None:
-            visit.items_yielded += 1
-            with suppress(UncheckableError), visit.budget:
-                visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
-        if visit.action is Action.TAG:
-            self._items.tag(visit, item, repeats=repeats)
+        return self.drops.write(visit, page, match, item, data, feeds)
 
     # --- the claim ends
 
@@ -405,127 +450,102 @@ class Deduplication:
         """Note that an item has left the pipelines, and that *feeds* have taken it: ``None`` for all there are."""
         visit.items_left += 1
         visit.feeds = None if feeds is None or visit.feeds is None else visit.feeds | feeds
-        self._confirm_if_complete(visit)
+        self._deliver_if_complete(visit)
 
     def void(self, visit: Visit) -> None:
-        """End the claim, because an item was dropped by a pipeline, or failed: the page owns nothing."""
-        if visit.stage is Stage.PENDING:
-            self._end(visit, Stage.VOID)
-            if visit.stored is not None and visit.stored.pending:
-                try:
+        """End the claim, if it is open: an item was dropped by a pipeline or has failed, and the page owns nothing."""
+        if visit.claim in {Claim.PENDING, Claim.DELIVERED}:
+            assert visit.stored is not None
+            self._end_open(visit, Event.VOID)
+            try:
+                if visit.stored.pending:
                     self.index.void_claim(visit.stored.number)
-                except TROUBLE as error:
-                    self.fail(error)
+            except TROUBLE as error:
+                self.fail(error)
 
-    def released_item_left(self, item: DroppedItem, feeds: frozenset[str] | None = None) -> None:
-        """Note that a released *item* has left the pipelines: it leaves the store, once that is durable.
+    def _end_open(self, visit: Visit, event: Event) -> None:
+        visit.claim = claim_after(visit.claim, event)
+        self._listener.count("claims/void" if visit.claim is Claim.VOID else "claims/confirmed", 1)
+        number = 0 if visit.stored is None else visit.stored.number
+        if self._open.get(number) is visit:
+            del self._open[number]
+        self.index.open_claims.ended(number)
 
-        *feeds* have taken it as it was dropped; ``None`` if it was another, or a pipeline has dropped it.
-        """
-        if feeds is not None:
-            same = FetchedItem(item.data, item.url, item.spider).key
-            self._released.setdefault((item.number, same), []).append((item, feeds))
-        self.durability.confirmed(None, self.index.dropped.deletes([item]))
-
-    def drop_released(self, visit: Visit, item: Any) -> bool:
-        """Return whether *item* of an unchanged page is dropped: this crawl has released the same to all its feeds.
-
-        It need not be stored: until the released one is durable, the store has that. Each released item drops one.
-        """
-        if not self._released or visit.stored is None or self.has_failed or visit.action is not Action.DROP:
-            return False
-        with suppress(item_codec.NotStorableError):
-            fetched = FetchedItem(item_codec.encode(item), visit.url, self.spider)
-            released = self._released.get((visit.stored.number, fetched.key), [])
-            wanting = self.feeds_wanting(item)
-            before = fetched.nearest(each for each, feeds in released if wanting <= feeds)
-            if before is not None:
-                released[:] = [pair for pair in released if pair[0] is not before]
-                return True
-        return False
-
-    def callback_failed(self, visit: Visit) -> None:
-        """Note that the callback has raised: the output of an errback is not the page's."""
-        self.void(visit)
-        visit.stage = Stage.CHECKED
-
-    def end_callback(self, visit: Visit, *, several: bool) -> None:
-        """Note that no item will follow. A page with one item owns its whole text; one with *several* only their text.
+    def _end_claim(self, visit: Visit) -> None:
+        """Note that no item will follow. A page with one item owns its whole text; one with several only their text.
 
         A list of teasers does not own the articles.
         """
-        if visit.stage is not Stage.PENDING or visit.claimed is None:
+        if visit.claim is not Claim.PENDING or visit.claimed is None:
             return
-        content = content_of(visit.item_texts)
-        if visit.read is not None and not self._has_same_content(visit.claimed, content, several=several):
+        content, several = content_of(visit.item_texts), visit.items > 1
+        if visit.read is not None and not self.index.gave_the_same(visit.claimed, content, several=several):
             visit.claimed = visit.read_in_full()
             if visit.claimed is None:
                 self.void(visit)
                 return
         page = visit.claimed.restricted_to(content.hashes, content.texts) if several else visit.claimed
         visit.claimed = replace(page, item_content=content)
-        visit.callback_ended = True
-        self._confirm_if_complete(visit)
+        self._deliver_if_complete(visit)
 
-    def _has_same_content(self, page: Page, content: ItemContent, *, several: bool) -> bool:
-        """Return whether an unread original still owns the same text, now that its items have this *content*.
+    def _deliver_if_complete(self, visit: Visit) -> None:
+        is_over = visit.output is Output.ENDED and visit.items_left == visit.items_yielded
+        if visit.claim is not Claim.PENDING or visit.claimed is None or not is_over:
+            return
+        if not visit.items_yielded or visit.is_list:
+            self.void(visit)
+            return
+        visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))
+        visit.claim = claim_after(visit.claim, Event.DELIVER)
+        self.durability.delivered(visit)
 
-        A page with one item owns its text, regardless of what the item contains. If it has *several* items, or had
-        several the last time, they must contain what they contained then.
-        """
-        assert page.known is not None
-        if page.known.exact_digest and not several:
-            return True
-        kept_text = "\n".join(self.index.item_text(page.known))
-        is_same = page.known.item_content == content and kept_text == "\n".join(content.texts)
-        return is_same and several and page.known.hashes <= content.hashes
+    def _write(self, visit: Visit, with_items: bool) -> list[bytes]:  # noqa: FBT001 - called back
+        """Write the page of *visit*, which is durable; *with_items*, write these, too, and return their keys."""
+        keys: list[bytes] = []
 
-    def _confirm_if_complete(self, visit: Visit) -> None:
-        if visit.stage is Stage.PENDING and visit.callback_ended and visit.items_left == visit.items_yielded:
-            if visit.items_yielded and not visit.is_list:
-                self._confirm(visit)
-            else:
-                self.void(visit)
+        def items(number: int) -> list[Pair]:
+            pairs = self.drops.kept_pairs(visit, number) if with_items else []
+            keys[:] = [key for key, _ in pairs]
+            return pairs
 
-    def _confirm(self, visit: Visit) -> None:
         assert visit.claimed is not None
         claim = visit.stored.number if visit.stored is not None and visit.stored.pending else None
         try:
-            visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))
-            kept = self.index.commit(visit.claimed, claim=claim, durable=self.durability.at_once, feeds=visit.feeds)
-        except TROUBLE as error:
-            self._end(visit, Stage.VOID)
-            self.fail(error)
-            return
-        self._end(visit, Stage.CONFIRMED)
-        if kept is not None:
-            self.durability.confirmed(kept.number)
-            if visit.claimed.replaces is not None:
-                self._listener.count("upgrades", 1)
-
-    def _end(self, visit: Visit, stage: Stage) -> None:
-        if visit.stored is not None:
-            self._pending.pop(visit.stored.number, None)
-        visit.stage = stage
-        self._listener.count(f"claims/{stage.value}", 1)
+            stored = self.index.commit(visit.claimed, claim=claim, feeds=visit.feeds, items=items)
+        except TROUBLE:
+            raise
+        except Exception as error:  # noqa: BLE001 - a plugin bug: the other pages are durable all the same
+            self.void(visit)
+            self._listener.defect(error, visit.url)
+            return []
+        self._end_open(visit, Event.WRITE)
+        if stored is not None and visit.claimed.replaces is not None:
+            self._listener.count("upgrades", 1)
+        return keys if stored is not None else []
 
     # --- the end of a page, and of the crawl
 
-    def finish(self, visit: Visit) -> None:
+    def _finish(self, visit: Visit) -> None:
         """Count and record a page whose output has ended."""
-        match, page = visit.verdict.match, visit.page
+        if not visit.is_duplicate:
+            visit.items_would_drop = 0
         try:
-            has_items = visit.items_dropped or visit.items_kept
-            if has_items and not visit.written_for and visit.is_duplicate and match and page is not None:
-                # Tagged, or a dry run: nothing was dropped, but the page is stored as a duplicate.
-                self.index.atomically(partial(self.index.remember_duplicate, page, match))
+            self.drops.remember_undropped(visit)
         except TROUBLE as error:
             self.fail(error)
         self.recorder.finished(visit)
         try:
-            self._release_recognised(visit)
+            self.drops.release_recognised(visit, self.detector, self.reader)
         except TROUBLE as error:
             self.fail(error)
+
+    def released_item_left(self, item: DroppedItem, feeds: frozenset[str] | None = None) -> None:
+        """Note that a released *item* has left the pipelines: it leaves the store, once that is durable.
+
+        *feeds* have taken it as it was dropped; ``None`` if it was another, or a pipeline has dropped it.
+        """
+        self.drops.note_released(item, feeds)
+        self.durability.delete_when_durable(self.index.dropped.deletes([item]))
 
     def gone(self, identities: Collection[bytes]) -> None:
         """Note that a page is gone from its URL: it owns nothing."""
@@ -534,45 +554,26 @@ class Deduplication:
         except TROUBLE as error:
             self.fail(error)
 
-    def _release_recognised(self, visit: Visit) -> None:
-        """Release what was dropped for a text that has proved to be a template, unless it is a copy all the same."""
-        recognised = self.detector.templates.recognised
-        templates = recognised - self._seen_templates if len(recognised) > len(self._seen_templates) else set()
-        if visit.suspected_template in recognised and visit.items_dropped:
-            # Checked before that was known, and dropped since.
-            templates = templates | {visit.suspected_template}
-        self._seen_templates |= templates
-        for template in templates:
-            pages, looked_at = [], []
-            for page in [*self.index.suspect_drops(template)]:
-                if self.index.eligibility.has(page, self.run):
-                    looked_at.append(schema.suspect_key(template, page.number))
-                    again = self.reader.stored(self.index, page)
-                    if self.detector.check_stored(again).kind is not VerdictKind.DUPLICATE:
-                        pages.append(page)
-            self.index.atomically(partial(self._write_recognised, template, pages, looked_at))
-            if pages:
-                self._listener.released(pages)
-
-    def _write_recognised(self, template: bytes, pages: Sequence[StoredPage], looked_at: Sequence[bytes]) -> None:
-        """Write that *template* is one, and mark the items of *pages* as to be released, unless they are already."""
-        dropped = self.index.dropped
-        items = dropped.get(key for page in pages for key in dropped.of_page(page.number))
-        self.index.store.write([(schema.template_key(template), b""), *dropped.to_release(items)], looked_at)
-
     def resume_from(self, before: Deduplication) -> None:
         """Go on with what *before* has kept and counted, in the same crawl, until its store was away."""
-        self.durability.resume_from(before.durability)
+        keys = self.durability.resume_from(before.durability)
+        for number, visit in before._open.items():
+            if visit.claim is Claim.DELIVERED:
+                self._note_open(number, visit)
         self.recorder.resume_from(before.recorder)
+        try:
+            self.index.atomically(partial(self.index.dropped.adopt, keys, before.index.dropped.holder))
+        except TROUBLE as error:
+            self.fail(error)
 
     def close(self) -> None:
-        """Make durable what has been kept, or roll it back after a failure; close the log."""
-        self._void_all()
+        """Make durable what has left the pipelines; close the log."""
+        self._void_open()
         try:
-            self.durability.end(store_failed=self._store_failure is not None)
-            if self._dropped_size is not None and self._store_failure is None:
-                # Originals have become durable since the last drop, so that more dropped items may be removed.
-                self.index.dropped.make_room(0, size=self._dropped_size, age=self._dropped_age)
+            self.durability.end()
+            if self._store_failure is None:
+                # Items have been released since the last drop, so that more dropped items may be removed.
+                self.drops.make_room(0)
         except TROUBLE as error:
             self.fail(error)
         self.recorder.close(self.index)
@@ -580,9 +581,7 @@ class Deduplication:
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""
         if isinstance(error, UnreadableError):
-            error = StoreCorruptError(
-                f"the store is damaged ({error}): put back a copy, or begin a new one with `scrapy dedup store reset`"
-            )
+            error = StoreCorruptError.of(error)
         if self._store_failure is None and isinstance(error, StoreError):
             self._store_failure = Reason.STORE_UNREACHABLE if isinstance(error, StoreAwayError) else Reason.STORE_FAILED
         # The return of the store does not mend another failure.
@@ -593,8 +592,9 @@ class Deduplication:
         self.durability.fail()
         self._listener.count("away" if self.awaits_store else "failures", 1)
         self._listener.failed(error)
-        self._void_all()
+        self._void_open(also_delivered=not self.awaits_store)  # which is durable once the store is back
 
-    def _void_all(self) -> None:
-        for visit in [*self._pending.values()]:
-            self.void(visit)
+    def _void_open(self, *, also_delivered: bool = False) -> None:
+        for visit in [*self._open.values()]:
+            if visit.claim is Claim.PENDING or also_delivered:
+                self.void(visit)

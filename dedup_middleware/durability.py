@@ -1,10 +1,11 @@
-"""Makes originals durable: a checkpoint flushes and syncs the feeds, and then clears the doubt in the store.
+"""Writes originals once their items are on disk: a checkpoint syncs the feeds, and then the store gets the pages.
 
-    confirmed   the items have left the pipelines and are in the feeds' buffers; the store has the original in doubt
-    durable     the feeds have the items on disk, and the doubt is cleared: no crash can undo it
+A page whose items have left the pipelines waits here, with its claim open. A checkpoint takes all that wait, one
+checkpoint at a time: after so many pages, and when a duplicate waits for one of them. A crash before leaves nothing in
+the store that had to be undone.
 
-An original that never gets there is rolled back, and the items that were dropped in favour of it are released: by the
-next opener of the store after a crash, at the end of the crawl after a failure.
+A feed that is on disk only when it ends, as on S3, would keep its pages here to the end of the crawl. Their items are
+stored with them instead, until the feed has ended; if it never does, the next crawl releases them.
 """
 
 from __future__ import annotations
@@ -14,25 +15,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.index import schema
-from dedup_middleware.model import Scope
+from dedup_middleware.states import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
-    from collections.abc import Set as AbstractSet
 
     from dedup_middleware.errors import DedupError, UnreadableError
-    from dedup_middleware.index.in_doubt import Doubt
-    from dedup_middleware.index.index import Index
-    from dedup_middleware.model import StoredPage
+    from dedup_middleware.stores import OpenStore
+    from dedup_middleware.visit import Visit
 
     Wait = Callable[[], None]
     """Returns once a disk has something; raises a ``DedupError`` where it fails. In any thread, once."""
     Flush = Callable[[], tuple[set[Hashable], Wait]]
     """Flushes the feeds; returns those that are on disk only later, and what waits until the others are."""
-
-# Originals that are rolled back by one transaction. Its scans pass all that it has written, so more would be slower.
-_ROLLED_BACK_AT_ONCE = 30
 
 
 class DiskWaits(Protocol):
@@ -45,200 +40,176 @@ class DiskWaits(Protocol):
         """Return when each *then* has been called."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Round:
-    """What is confirmed between two checkpoints."""
+    """What one checkpoint makes durable."""
 
-    numbers: set[int] = field(default_factory=set)
-    """The originals."""
+    visits: list[Visit] = field(default_factory=list)
     deletes: list[bytes] = field(default_factory=list)
-    """Keys of dropped items that were released."""
-    awaited: set[Hashable] = field(default_factory=set)
-    """The feeds, and the disks, that it still waits for."""
+    """Keys of stored items that leave the store once they are in the feeds: released ones, and those of kept pages."""
+    closing: set[Hashable] = field(default_factory=set)
+    """The feeds that are on disk only when they have ended."""
+    is_synced: bool = False
+    """Whether all other feeds are on disk."""
 
 
 class Durability:
-    """The originals of one crawl, *run*, until they are durable."""
+    """The pages of one crawl whose items have left the pipelines, until these are durable."""
 
     interval = 100
-    """Confirmed originals between two checkpoints. Each checkpoint waits for the disks of the feeds and of the store; a
-    crash keeps twice what was confirmed since the last one."""
+    """Pages between two checkpoints. A crash keeps twice what has left the pipelines since the last one."""
 
     def __init__(
         self,
-        index: Index,
-        run: str,
+        store: OpenStore,
         *,
         flush: Flush | None,
         disks: DiskWaits | None,
+        write: Callable[[Visit, bool], list[bytes]],
         fail: Callable[[DedupError | UnreadableError], None],
     ) -> None:
-        """Without *flush*, a confirmed original is durable; without *disks*, this waits for them itself.
+        """Without *flush*, what has left the pipelines is durable; without *disks*, this waits for them itself.
 
-        *fail* gets the trouble with a disk or the store.
+        *write* writes a page as an original; if the flag is set, its items with it, whose keys it returns. *fail* gets
+        the trouble with a disk or the store.
         """
-        self._index = index
-        self._run = run
+        self._store = store
         self._flush = flush
         self._disks = disks
+        self._write = write
         self._report = fail
         self._current = _Round()
         self._rounds: list[_Round] = []
-        self._waits = 0
+        self._wanted: set[int] = set()
+        self._is_under_way = False
+        self._is_syncing = False
         self._has_failed = False
-        self.at_once = flush is None
-        """Whether a confirmed original is durable: the crawl has no feeds."""
 
-    def relies_on(self, original: StoredPage, feeds: AbstractSet[str]) -> str | None:
-        """Return the crawl that must still make the items of *original* durable in *feeds*.
+    def delivered(self, visit: Visit) -> None:
+        """Take the page of *visit*, whose items have left the pipelines."""
+        self._current.visits.append(visit)
+        self._begin_if_due()
 
-        Empty if they are durable; ``None`` if that cannot be relied on. One get.
-        """
-        doubt = self._index.in_doubt.of(original.number)
-        durable = original.kept if doubt is None else doubt.before
-        counts = self._index.eligibility.scope is Scope.STORE or (durable is not None and durable.run == self._run)
-        if durable is not None and counts and durable.has_reached(feeds):
-            return ""
-        if doubt is None or (doubt.worker != self._index.in_doubt.worker and not self._index.in_doubt.is_alive(doubt)):
-            return None
-        return doubt.run
+    def delete_when_durable(self, keys: Iterable[bytes]) -> None:
+        """Delete these *keys*, of a released item, once what has left the pipelines by now is durable."""
+        self._current.deletes += keys
+        self._begin_if_due()
 
-    def confirmed(self, number: int | None, deletes: Iterable[bytes] = ()) -> None:
-        """Note that the items of the original *number*, if any, have left the pipelines.
-
-        Once they are durable, the keys *deletes* of released items are deleted.
-        """
-        if number is not None:
-            for earlier in self._rounds:
-                # It was kept again, and these items may be on disk later.
-                earlier.numbers.discard(number)
-            self._current.numbers.add(number)
-        self._current.deletes += deletes
-        is_due = len(self._current.numbers) + len(self._current.deletes) >= self.interval
-        # On a slow disk one checkpoint runs at a time: what is confirmed meanwhile is for the next.
-        if is_due and not self._waits and not self._has_failed:
-            try:
-                self._checkpoint()
-            except TROUBLE as error:
-                self._report(error)
+    def want(self, claim: int) -> None:
+        """Make the page with this *claim* durable as soon as its items have left the pipelines: a duplicate waits."""
+        self._wanted.add(claim)
+        self._begin_if_due()
 
     def fail(self) -> None:
         """Make nothing durable any more: the feeds may not have what they took."""
         self._has_failed = True
 
-    def end(self, *, store_failed: bool) -> None:
-        """Make durable what can be; after a failure, roll back what is not. Return when no disk is waited for."""
+    def end(self) -> None:
+        """Make durable what can be, now that the feeds have ended. Return when no disk is waited for."""
         self._wait_for_all()
-        rounds, self._current = [*self._rounds, self._current], _Round()
         if not self._has_failed:
-            self._rounds = rounds
-            self._write_durable()
+            # Each of these feeds was waited for when it ended.
+            self._current.is_synced = True
+            self._rounds.append(self._current)
+            self._current = _Round()
+            self._settle()
             self._wait_for_all()
-        elif not store_failed:
-            self._rounds = []
-            numbers = sorted(number for round_ in rounds for number in round_.numbers)
-            roll_back(self._index, self._index.in_doubt.of_run(self._run, numbers).items())
 
-    def resume_from(self, before: Durability) -> None:
-        """Take over from *before*, of the same crawl, what no other process has rolled back meanwhile."""
+    def resume_from(self, before: Durability) -> list[bytes]:
+        """Take over from *before*, of the same crawl; return the keys of the items that are stored until feeds end."""
         self._current, self._rounds = before._current, before._rounds
-        numbers = [number for round_ in [*self._rounds, self._current] for number in round_.numbers]
-        worker = before._index.in_doubt.worker
-        if numbers and worker != self._index.in_doubt.worker:
-            self._index.atomically(partial(self._index.in_doubt.adopt, numbers, self._run, worker))
+        return [key for round_ in self._rounds for key in round_.deletes]
+
+    def wait_for_disk(self, wait: Wait, feed: Hashable) -> None:
+        """Begin to *wait*; after it, *feed*, one that `Flush` returned, is on disk."""
+        self._begin_wait(wait, partial(self._has_ended, feed))
 
     # --- inside
+
+    def _begin_if_due(self) -> None:
+        if self._has_failed or self._is_under_way:
+            return  # on a slow disk, what comes meanwhile is for the next checkpoint
+        current = self._current
+        is_due = len(current.visits) >= (1 if self._flush is None else self.interval)
+        # The duplicates of other processes cannot say that they wait, and the pages of released items may be fetched.
+        is_wanted = bool(current.deletes or (self._store.worker and current.visits)) or any(
+            visit.stored is not None and visit.stored.number in self._wanted for visit in current.visits
+        )
+        if is_due or is_wanted:
+            try:
+                self._checkpoint()
+            except TROUBLE as error:
+                self._report(error)
 
     def _checkpoint(self) -> None:
         round_, self._current = self._current, _Round()
         self._rounds.append(round_)
+        self._wanted -= {visit.stored.number for visit in round_.visits if visit.stored is not None}
         if self._flush is None:
-            self._write_durable()
+            round_.is_synced = True
+            self._settle()
             return
-        closing, wait = self._flush()
-        disks = object()
-        round_.awaited = {*closing, disks}
-        self.wait_for_disk(wait, disks)
+        round_.closing, wait = self._flush()
+        self._is_under_way = True
+        self._begin_wait(wait, partial(self._has_synced, round_))
 
-    def _write_durable(self) -> None:
-        """Clear the doubt about all rounds that wait for nothing any more: one batch, and a sync of the store.
+    def _has_synced(self, round_: _Round) -> None:
+        self._is_under_way = False
+        round_.is_synced = True
+        self._settle()
 
-        Nothing needs to wait for the sync: should a power failure take the batch, its originals are kept twice.
+    def _has_ended(self, feed: Hashable) -> None:
+        for round_ in self._rounds:
+            round_.closing.discard(feed)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Write what is durable by now.
+
+        Nothing needs to wait for the sync of the store after it: should a power failure take the batches, it also takes
+        all later ones, and with them every drop that rests on these pages.
         """
-        ready = [round_ for round_ in self._rounds if not round_.awaited]
-        numbers = sorted(number for round_ in ready for number in round_.numbers)
-        deletes = [key for round_ in ready for key in round_.deletes]
+        if self._has_failed:
+            return
+        has_written = False
+        for round_ in [round_ for round_ in self._rounds if round_.is_synced]:
+            left: list[Visit] = []
+            while round_.visits:
+                visit = round_.visits[0]
+                if visit.claim is Claim.DELIVERED:
+                    if round_.closing and not visit.can_be_stored:
+                        left.append(visit)
+                    else:
+                        round_.deletes += self._write(visit, bool(round_.closing))
+                        has_written = True
+                round_.visits.pop(0)
+            round_.visits = left
+            if not round_.closing:
+                if round_.deletes:
+                    self._store.write([], round_.deletes)
+                    has_written = True
+                self._rounds.remove(round_)
+        if has_written and self._flush is not None and not self._is_syncing:
+            self._is_syncing = True
+            self._begin_wait(self._store.sync, self._store_has_synced)
 
-        def work() -> bool:
-            keys = [*map(schema.doubt_key, self._index.in_doubt.of_run(self._run, numbers)), *deletes]
-            if keys:
-                self._index.store.write([], keys)
-            return bool(keys)
+    def _store_has_synced(self) -> None:
+        self._is_syncing = False
 
-        has_written = self._index.atomically(work)
-        self._rounds = [round_ for round_ in self._rounds if round_.awaited]
-        if has_written:
-            self.wait_for_disk(self._index.store.sync)
-
-    def wait_for_disk(self, wait: Wait, awaited: Hashable = None) -> None:
-        """Begin to *wait*; after it, *awaited*, a feed that `Flush` returned or a group of others, is on disk."""
-        self._waits += 1
+    def _begin_wait(self, wait: Wait, then: Callable[[], None]) -> None:
         if self._disks is None:
-            self._has_waited(awaited, wait)
+            self._has_waited(then, wait)
         else:
-            self._disks.begin(wait, partial(self._has_waited, awaited))
+            self._disks.begin(wait, partial(self._has_waited, then))
+
+    def _has_waited(self, then: Callable[[], None], outcome: Wait) -> None:
+        try:
+            outcome()
+            then()
+        except TROUBLE as error:
+            self._report(error)
+        self._begin_if_due()
 
     def _wait_for_all(self) -> None:
         if self._disks is not None:
             self._disks.finish()
-
-    def _has_waited(self, awaited: Hashable, outcome: Wait) -> None:
-        self._waits -= 1
-        try:
-            outcome()
-            if awaited is None:
-                return
-            for round_ in self._rounds:
-                round_.awaited.discard(awaited)
-            if not self._has_failed:
-                self._write_durable()
-        except TROUBLE as error:
-            self._report(error)
-
-
-def roll_back(index: Index, doubts: Iterable[tuple[int, Doubt]]) -> int:
-    """Let originals in doubt be what they were before, and release what was dropped in favour of them.
-
-    Return how many items are to be released. An original is left alone if its doubt was cleared, or replaced by that of
-    another process, since it was read.
-    """
-    found = list(doubts)
-    # A transaction fails where others write meanwhile, and is repeated: in a shared store it is short.
-    size = _ROLLED_BACK_AT_ONCE if not index.store.worker else 1
-    steps = [found[start : start + size] for start in range(0, len(found), size)]
-    return sum(index.atomically(partial(_roll_back, index, step)) for step in steps)
-
-
-def _roll_back(index: Index, doubts: Iterable[tuple[int, Doubt]]) -> int:
-    released = 0
-    for number, doubt in doubts:
-        if index.in_doubt.of(number) == doubt:
-            index.roll_back(number, doubt)
-            items = index.dropped.get(key for run in doubt.runs for key in index.dropped.lost_with(number, run))
-            index.store.write(index.dropped.to_release(items), [schema.doubt_key(number)])
-            released += len(items)
-    return released
-
-
-def recover(index: Index) -> int:
-    """Roll back the originals that processes have left in doubt that are gone; return how many items to release.
-
-    The first opener of a private store calls it; in a shared store, a process that opens it or is idle.
-    """
-    dead = index.in_doubt.dead_workers()
-    if index.store.worker and not dead:
-        return 0
-    released = roll_back(index, index.in_doubt.left_behind())
-    index.void_dead_claims()
-    index.in_doubt.forget_workers(dead)
-    return released

@@ -62,6 +62,12 @@ class StoreAwayError(StoreError):
 class StoreCorruptError(StoreError):
     """The files of the store are damaged, or are no store."""
 
+    @classmethod
+    def of(cls, error: UnreadableError) -> StoreCorruptError:
+        """Return the error for a store in which a value cannot be read, because of *error*."""
+        remedy = "put back a copy, or begin a new one with `scrapy dedup store reset`"
+        return cls(f"the store is damaged ({error}): {remedy}")
+
 
 class StoreVersionError(StoreError):
     """The store has another schema, or other fingerprints."""

@@ -10,13 +10,12 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from dedup_middleware import __version__, permissions
 from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.deduplicator import Deduplication
-from dedup_middleware.durability import recover
 from dedup_middleware.errors import (
     DedupError,
     EngineMissingError,
@@ -28,7 +27,7 @@ from dedup_middleware.errors import (
 )
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import Learner, fingerprinter, instance_of, published_method
-from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.reading import BodyDigests
 from dedup_middleware.records.crawls import Begin, CrawlCounts, counts_beside
@@ -92,6 +91,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     flush: Flush | None = None,
     disks: DiskWaits | None = None,
     feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
+    feeds_end_late: Callable[[], bool] = lambda: False,
 ) -> Deduplication:
     """Return the deduplication of what was *opened*, under the name *run*, and that of its *jobdir* if it has one.
 
@@ -101,9 +101,11 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     detector = Detector(
         opened.index, opened.fingerprint.hash, config.threshold, Preferences(config.preferred), feeds=feeds
     )
-    if opened.learner is not None:
-        from dedup_middleware.published import PublishedDetector  # noqa: PLC0415 - few crawls have another method
+    published = None
+    if opened.learner is not None and opened.index.signatures is not None:
+        from dedup_middleware.published import Published, PublishedDetector  # noqa: PLC0415 - few crawls have another
 
+        published = partial(Published, opened.learner, opened.index.signatures)
         ours = {field.name: getattr(detector, field.name) for field in fields(detector)}
         detector = PublishedDetector(**ours, learner=opened.learner)
     return Deduplication(
@@ -112,7 +114,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         detector=detector,
         fingerprint=opened.fingerprint,
         extract=opened.extract,
-        learner=opened.learner,
+        published=published,
         log=opened.log,
         crawl=_counts_of(opened.log, run, config),
         listener=listener,
@@ -120,6 +122,8 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         flush=None if opened.trouble else flush,
         disks=disks,
         feeds_wanting=feeds_wanting,
+        feeds_end_late=feeds_end_late,
+        items_are_pages=config.spider is not None and bool(config.item_fields),
         max_characters=config.max_bytes,
         item_fields=config.item_fields,
         jobdir=jobdir,
@@ -211,11 +215,8 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
         index = index_of(store, method=method, eligibility=eligibility)
         with refusals.of_value(store.uri):
             learner = None if index.signatures is None else Learner(index.signatures.method, index.signatures.learned())
-        if store.in_process not in _recovered:
-            _recovered.add(store.in_process)
-            index.in_doubt.note_worker()
-            if lost is None:
-                recover(index)
+        index.join()
+        index.sweep()
         if lost is not None:
             log = lost.log
         else:
@@ -224,11 +225,6 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
         store.close()
         raise
     return Resources(config, store, index, fingerprint, extract, BodyDigests(store.header.key, config), log, learner)
-
-
-# The stores that this process has recovered: what it puts in doubt itself must not be rolled back by its next crawl,
-# nor by a crawl that goes on when a store that was away is back.
-_recovered: WeakSet[object] = WeakSet()
 
 
 def new_run() -> str:

@@ -1,4 +1,4 @@
-"""Releases dropped items: those whose original was lost, and those that a person has allowed."""
+"""Releases stored items: of templates, of pages that a person has allowed, and those whose feed was lost."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.durability import recover
 from dedup_middleware.errors import TROUBLE, UnreadableError
 from dedup_middleware.model import Action, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.visit import Visit
+from dedup_middleware.visit import Fate, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.index.dropped_items import DroppedItem, Release
+    from dedup_middleware.visit import Decision
 
 
 class Releaser:
@@ -75,17 +75,23 @@ class Releaser:
     def has_any(self) -> bool:
         """Return whether there is something to release, also what other processes have left. A scan of a few keys."""
         try:
-            if self._index.store.worker:
-                recover(self._index)
             return any(self._index.dropped.is_free(release) for release in self._releases())
         except TROUBLE as error:
             self._core.fail(error)
         return False
 
-    def release(self, items: Sequence[DroppedItem], *, by_person: bool) -> Visit:
-        """Return a new visit of the page of *items*: it is checked again, against what the store has now.
+    def sweep(self) -> None:
+        """Remove what processes have left behind that are not at work any more."""
+        try:
+            self._index.sweep()
+        except TROUBLE as error:
+            self._core.fail(error)
 
-        By now it may be a duplicate of another original. What a person has allowed is kept in any case.
+    def visit(self, items: Sequence[DroppedItem], *, by_person: bool) -> Visit:
+        """Return a new visit of the page of *items*, entered: it is checked again, against what the store has now.
+
+        By now it may be a duplicate of another original. What a person has allowed is kept in any case, and so is what
+        was kept before.
         """
         url = items[0].url
         visit = Visit.unchecked(url, Reason.RELEASED, Action.DROP)
@@ -94,31 +100,28 @@ class Releaser:
             if stored is not None and stored.original is not None:
                 page = self._core.reader.stored(self._index, stored)
                 visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, is_exempt=by_person)
-                visit.version, visit.verdict = self._index.version, self._core.detector.check_stored(page)
+                visit.version, visit.verdict = self._index.read_version(), self._core.detector.check_stored(page)
                 if by_person and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
         except TROUBLE as error:
             self._core.fail(error)
-        visit.released = items
+        visit.released, visit.is_item = items, True
         self._core.enter(visit)
         return visit
 
-    def keep_or_drop(self, visit: Visit) -> list[Any]:
-        """Return the items of a released *visit* that go on to the pipelines; the others are dropped again."""
-        items = [each.item for each in visit.released]
-        if visit.is_duplicate:
-            may_drop = all(self._core.check_item(visit, item) is not False for item in items)
-            if may_drop and all(self._core.drop(visit, item) for item in items):
-                try:
-                    self._index.store.write([], self._index.dropped.deletes(visit.released))
-                except TROUBLE as error:
-                    self._core.fail(error)
-                visit.items_dropped = len(items)
-                self._core.finish(visit)
-                return []
-            self._core.overrule(visit, visit.item_rejection or Rejection(Reason.RELEASED))
-        for item in items:
-            self._core.keep_item(visit, item)
-        self._core.end_callback(visit, several=len(items) > 1)
-        self._core.finish(visit)
-        return items
+    def released(
+        self, visit: Visit, items: Sequence[Any], decisions: Iterable[Decision]
+    ) -> list[tuple[Any, DroppedItem]]:
+        """Return those of *items* that go on, with the stored items that they come from; delete what is dropped again.
+
+        Those that were dropped again were stored again.
+        """
+        stored = {id(item): each for item, each in zip(items, visit.released, strict=True)}
+        fates = [(item, stored[id(item)], fate) for fate, item in decisions]
+        again = [each for _, each, fate in fates if fate is Fate.DROP]
+        try:
+            if again:
+                self._index.store.write([], self._index.dropped.deletes(again))
+        except TROUBLE as error:
+            self._core.fail(error)
+        return [(item, each) for item, each, fate in fates if fate is Fate.KEEP]

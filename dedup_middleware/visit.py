@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
@@ -12,6 +12,7 @@ from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.item_values import TAG_FIELD
 from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.states import Claim, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,14 +46,31 @@ def within(page: Page, budget: Budget) -> Page:
     return replace(page, paragraphs=budget.watched(page.paragraphs))
 
 
-class Stage(Enum):
-    """The stage of a page's claim; the transitions are in `deduplicator`."""
+class Fate(Enum):
+    """What is decided about an item."""
 
-    CHECKED = "checked"
-    ENTERED = "entered"
-    PENDING = "pending"
-    CONFIRMED = "confirmed"
-    VOID = "void"
+    KEEP = "keep"
+    """It goes on to the pipelines."""
+    DROP = "drop"
+    """It is stored as dropped."""
+    HOLD = "hold"
+    """What the page still gives decides: a later decision has it."""
+    WAIT = "wait"
+    """The claim of its original is open: process it again once that has ended."""
+
+
+class Decision(NamedTuple):
+    """What is decided about one item."""
+
+    fate: Fate
+    item: Any
+
+
+class StoredItem(NamedTuple):
+    """An item as it came from the spider, encoded."""
+
+    type: str
+    data: bytes
 
 
 @dataclass(slots=True, eq=False)
@@ -68,19 +86,24 @@ class Visit:
     """What is left for the page and its items; paused while other pages have their turn."""
     is_exempt: bool = False
     """Whether its request, or a person, wants its items kept although it is a duplicate."""
-    stage: Stage = Stage.CHECKED
+    is_item: bool = False
+    """Whether it stands for one item of a page, or for items that were dropped before."""
     size: int = 0
     """Bytes of the body; 0 for an item."""
+
+    # --- its states: see `states`
+    output: Output = Output.AWAITED
+    claim: Claim = Claim.NONE
 
     # --- the verdict
     read: Callable[[], Page] | None = None
     """Reads an unchanged original in full; ``None`` once that is done, and for all other pages."""
     version: int = 0
     """The version of the index that was checked against."""
+    is_stale: bool = False
+    """Whether the page is to be checked again in any case: its original was waited for."""
     suspected_template: bytes = b""
     """The key of the original's text if the page may fill in a template; else empty."""
-    item_rejection: Rejection | None = None
-    """Why the last item that was checked is kept, if it is."""
 
     # --- the claim
     claimed: Page | None = None
@@ -89,18 +112,30 @@ class Visit:
     """The same in the index: a pending claim, or what an unchanged original owns already."""
     item_texts: list[ItemText] = field(default_factory=list)
     """What its items contain, as far as they could be read."""
+    kept: list[StoredItem | None] = field(default_factory=list)
+    """Its kept items, to be stored with it if a feed is on disk only when it ends; ``None`` for one that cannot be."""
     feeds: frozenset[str] | None = frozenset()
     """The kinds of the feeds that have taken an item; ``None`` for all kinds."""
     items_yielded: int = 0
     items_left: int = 0
     """Items that have left the pipelines."""
-    callback_ended: bool = False
 
     # --- its items
+    held: list[Any] = field(default_factory=list)
+    """Items that are not decided yet: those without text, or the first one, which is to be kept."""
+    holds_rejected: bool = False
+    """Whether the first item is held, because of the *rejection*, if that is known."""
+    rejection: Rejection | None = None
+    is_partly_kept: bool = False
+    """Whether an item was kept that does not repeat the original."""
+    decided: list[Decision] = field(default_factory=list)
+    """What was decided and not yet returned."""
+    is_sound: bool = True
+    """Whether its items may be dropped; not after a bug of the plugin."""
     released: Sequence[DroppedItem] = ()
-    """The dropped items of an earlier visit that this one releases."""
-    has_output: bool = False
-    """Whether output of the spider for it has begun to flow."""
+    """The stored items of an earlier visit that this one releases."""
+    is_passed_on: bool = False
+    """Whether output for it has begun to flow to the engine."""
     items_are_checked: bool = False
     """Whether its items are checked as pages, because it is unchecked."""
     written_for: int = 0
@@ -109,15 +144,46 @@ class Visit:
     """What was dropped of it at earlier visits, as `DroppedItems.by_sameness` returns it; ``None`` until it is read."""
     stored_number: int = 0
     """Its own number as that duplicate."""
+    items: int = 0
+    """Items that were processed."""
     items_dropped: int = 0
     items_kept: int = 0
     items_would_drop: int = 0
     items_tagged: int = 0
 
+    def is_to_hold(self, repeats: bool | None) -> bool:  # noqa: FBT001 - as in `ItemVerdict`
+        """Return whether the item of a duplicate that was processed last waits for what the page still gives."""
+        if repeats is False:
+            return self.is_duplicate and self.items == 1
+        return self.is_duplicate and not (self.holds_rejected or self.is_partly_kept)
+
+    def give_up(self) -> None:
+        """Keep the items of a duplicate that cannot wait for its original any longer."""
+        self.overrule(Rejection(Reason.ORIGINAL_PENDING))
+
+    def distrust(self, *items: Any) -> list[Decision]:
+        """Keep what is held, then *items*, and drop nothing of the page any more: a bug of the plugin was seen."""
+        self.is_sound = False
+        kept, self.held = [*self.held, *items], []
+        return [*self.take_decided(), *(Decision(Fate.KEEP, item) for item in kept)]
+
+    def take_decided(self) -> list[Decision]:
+        """Return what was decided and not yet returned."""
+        decided, self.decided = self.decided, []
+        return decided
+
+    @property
+    def can_be_stored(self) -> bool:
+        """Whether all its items can be stored until the feeds that took them have ended."""
+        return len(self.kept) == self.items_yielded and None not in self.kept
+
     @classmethod
-    def unchecked(cls, url: str, reason: str, action: Action, *, is_exempt: bool = False) -> Visit:
+    def unchecked(
+        cls, url: str, reason: str, action: Action, *, is_exempt: bool = False, is_item: bool = False
+    ) -> Visit:
         """Return the visit of a page that cannot be checked, for *reason*."""
-        return cls(url, None, Verdict(VerdictKind.UNCHECKED, reason=reason), action, is_exempt=is_exempt)
+        verdict = Verdict(VerdictKind.UNCHECKED, reason=reason)
+        return cls(url, None, verdict, action, is_exempt=is_exempt, is_item=is_item)
 
     def read_in_full(self) -> Page | None:
         """Return the page, read now if it is an unchanged original; ``None``, and unchecked, if that fails."""
@@ -201,6 +267,9 @@ class Listener(Protocol):
 
     def warn(self, line: str) -> None:
         """Log a warning."""
+
+    def defect(self, error: Exception, where: object) -> None:
+        """Report a bug of the plugin at *where*, which is kept."""
 
     def failed(self, error: DedupError) -> None:
         """Report that the store, the log or a feed has failed: from now on nothing is dropped.

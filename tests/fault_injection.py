@@ -25,7 +25,7 @@ EDGES = {
     "confirm": "index.index:Index.commit",
     "flush": "plugin.feeds:_flushed",
     "sync": "plugin.feeds:_wait_for",
-    "checkpoint": "durability:Durability._write_durable",
+    "checkpoint": "durability:Durability._settle",
     "store": "stores.opened:OpenStore.sync",
     "drop": "index.index:Index.remember_duplicate",
 }

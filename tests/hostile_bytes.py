@@ -25,8 +25,8 @@ from dedup_middleware.cli.compare import recorded_pages
 from dedup_middleware.errors import DedupError, UnreadableError
 from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
-from dedup_middleware.index.in_doubt import Doubt, Override
-from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.overrides import Override
+from dedup_middleware.index.shared import index_of
 from dedup_middleware.index.transfer import FORMAT, opened_copy
 from dedup_middleware.methods.compare.corpus import read_pages
 from dedup_middleware.methods.shingling import Heintze
@@ -265,7 +265,6 @@ ITEM = Kind(b'{"dict":[]}', value(item))
 DROPPED_ITEM = Kind(item_value(schema.encode([*HEAD, b'{"dict":[]}'])), value(dropped_item))
 PAGE = Kind(schema.encode_page(_page()), value(lambda data: schema.decode_page(1, data)))
 COUNTER = Kind(schema.encode_number(9), value(counter))
-DOUBT = Kind(schema.encode(Doubt("r", None)), value(partial(schema.decode, Doubt)))
 OVERRIDE = Kind(
     Override("u", "o", "t", (b"i" * 16,), (b"j" * 16,)).encode()[1], value(partial(schema.decode, Override))
 )
@@ -297,9 +296,6 @@ ATTACKS: dict[str, Attack] = {
     ),
     "a counter at its end": Attack(COUNTER, lambda _: b"\xff" * 7, 1),
     "a counter that is cut off": Attack(COUNTER, lambda _: b"\xff", 1),
-    "a doubt of 100 MB": Attack(
-        DOUBT, lambda size: b"\x94\xa1r\xc0\xc4\0" + msgpack_list(size // 2, b"\xa1x"), 100 * MB
-    ),
     "an override of 100 MB": Attack(
         OVERRIDE, lambda size: b"\x95\xa1u\xa1o\xa1t" + msgpack_list(size // 3, b"\xc4\1x") + b"\x91\xc4\1x", 100 * MB
     ),

@@ -227,7 +227,6 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
         return Verdict(VerdictKind.UNCHECKED, reason=error.reason)
     visit = library.enter(page, budget)
     item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
-    library.deduplication.check_item(visit, item)
-    library.leave(visit)
+    library.leave(visit, items=[item])
     library.deduplication.recorder.record(visit)
     return visit.verdict

@@ -13,8 +13,8 @@ from dedup_middleware.budget import UNLIMITED, Budget
 from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.opening import OpenClaims, index_of
 from dedup_middleware.index.schema import (
     PAGES,
     decode_claim,
@@ -28,21 +28,22 @@ from dedup_middleware.index.schema import (
     listed,
     repeat_key,
 )
+from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, Page, Scope
 from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
 from dedup_middleware.urls import request_identity, url_identity
-from dedup_middleware.visit import Stage
+from dedup_middleware.visit import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
-    from dedup_middleware.durability import Flush
+    from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import StoredPage, Verdict
     from dedup_middleware.records.log import RecordLog
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.visit import Decision, Visit
 
 #: What every clause of :func:`clause` weighs.
 CLAUSE_WEIGHT = 30
@@ -89,10 +90,13 @@ class Library:
         room: int = sys.maxsize,
         store: OpenStore | None = None,
         flush: Flush | None = None,
+        disks: DiskWaits | None = None,
         dropped_size: int | None = None,
     ) -> None:
         self.fingerprint = fingerprint
         self.flush = flush
+        self.disks = disks
+        self.ends_late = False
         self.dropped_size = dropped_size
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
@@ -112,16 +116,21 @@ class Library:
             log=log,
             listener=self,
             flush=self.flush,
+            disks=self.disks,
+            feeds_end_late=lambda: self.ends_late,
             dropped_size=self.dropped_size,
         )
         self.deduplication.durability.interval = 1
 
     def count(self, name: str, amount: int = 1) -> None:
-        """See Listener; so are the next five."""
+        """See Listener; so are the next six."""
         self.stats[name] += amount
 
     def warn(self, line: str) -> None:
         pass
+
+    def defect(self, error: Exception, _: object) -> None:
+        raise error
 
     def failed(self, error: DedupError) -> None:
         self.failures.append(error)
@@ -154,22 +163,26 @@ class Library:
         self.deduplication.enter(visit)
         return visit
 
+    def decide(self, visit: Visit, items: Iterable[object], *, is_compared: bool = True) -> list[Decision]:
+        """Take *items*, all that the page gives, to their decisions; a duplicate waits for nothing."""
+        decisions: list[Decision] = []
+        for item in items:
+            step = self.deduplication.process(visit, item, is_compared=is_compared)
+            if step[0].fate is Fate.WAIT:
+                visit.give_up()
+                step = self.deduplication.process(visit, item, is_compared=is_compared)
+            decisions += step
+        return decisions + self.deduplication.end(visit)
+
     def leave(self, visit: Visit, *, items: int | Sequence[object] = 1) -> Visit:
         """Let the output of the page flow to its end, its items into the pipelines and out, or into the drop.
 
-        *items*: what they are, or how many without text.
+        *items*: what they are, or how many without text that follow their page.
         """
-        self.deduplication.reconsider(visit)
         given = [{}] * items if isinstance(items, int) else items
-        for item in given:
-            if visit.is_duplicate:
-                visit.items_dropped += 1
-            else:
-                self.deduplication.keep_item(visit, item)
+        for fate, _ in self.decide(visit, given, is_compared=not isinstance(items, int)):
+            if fate is Fate.KEEP:
                 self.deduplication.item_left(visit)
-        if visit.stage is Stage.PENDING:
-            self.deduplication.end_callback(visit, several=len(given) > 1 and not isinstance(items, int))
-        self.deduplication.finish(visit)
         return visit
 
     def visit(
@@ -214,8 +227,6 @@ class Library:
                 assert rest in pages[decode_identity(value)[0]].identities
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages.keys() | claims.keys()
-            elif kind == b"u":
-                assert decode_number(rest) in originals
             elif kind == b"d":
                 assert is_template_key(key) or last_number(key) in pages
             elif kind == b"j":

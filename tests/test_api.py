@@ -18,7 +18,7 @@ from test_templates_in_crawls import TOWNS, branch
 
 from dedup_middleware import Deduplicator, Record
 from dedup_middleware.errors import ConfigError, StoreError, StoreLockedError
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from scrapy.settings import Settings
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.cli.store import in_doubt, to_release
+from dedup_middleware.cli.store import to_release
 from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.model import Action
 from dedup_middleware.opening import deduplication_of, open_at_once
@@ -28,6 +28,7 @@ from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import STORES, open_store
 from dedup_middleware.urls import url_identity
+from dedup_middleware.visit import Fate, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -180,7 +181,7 @@ def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp
         assert "Traceback" not in outcome.log
         # What was kept before is durable all the same: nothing is left for the next crawl to release.
         with closing(open_store(server.settings["DEDUP_STORE"], fingerprint_scheme=None)) as store:
-            assert (in_doubt(store, ()), to_release(store)) == (0, 0)
+            assert to_release(store) == 0
         with server.crawl("two", [], settings=FEED) as running:
             running.wait()
         assert len(server.fed()) == 4
@@ -200,7 +201,7 @@ def test_away_at_the_end_what_was_dropped_is_released_by_the_next_crawl(server):
     with server.crawl("two", [], settings=FEED) as running:
         outcome = running.wait()
     # Its original was not made durable, so the story is kept again.
-    assert server.fed() == [a, gone.url, b]
+    assert server.fed() == [a, gone.url]
 
 
 @pytest.mark.parametrize("path", ["pages", "alone/pages"], ids=["shared", "alone"])
@@ -362,16 +363,17 @@ class Crawl:
     def leave(self, deduplication: Deduplication, visit: Visit) -> None:
         name = visit.url.removeprefix("http://site/")
         item = {"name": name}
-        deduplication.reconsider(visit)
-        if visit.is_duplicate and deduplication.drop(visit, item):
-            deduplication.count_drop(visit)
+        fates = deduplication.process(visit, item, is_compared=False)
+        if fates[0].fate is Fate.WAIT:
+            # Nothing else happens that it could wait for.
+            visit.give_up()
+            fates = deduplication.process(visit, item, is_compared=False)
+        deduplication.end(visit)
+        if fates[0].fate is Fate.DROP:
             self.dropped.append(name)
         else:
-            deduplication.keep_item(visit, item)
             self.buffer.append(name)
             deduplication.item_left(visit)
-        deduplication.end_callback(visit, several=False)
-        deduplication.finish(visit)
 
     def visit(self, names: Iterable[str]) -> None:
         """Visit pages, with two of them on their way at a time."""
@@ -387,12 +389,15 @@ class Crawl:
     def idle(self) -> None:
         """Release what is to be released by now: what other processes have left behind, too."""
         self.go_on()
-        self.releaser.has_any()
+        self.releaser.sweep()
         deduplication = self.deduplication
         for dropped, by_person in self.releaser.take():
-            visit = self.releaser.release(dropped, by_person=by_person)
-            deduplication.reconsider(visit)
-            for item, each in zip(self.releaser.keep_or_drop(visit), dropped, strict=False):
+            visit = self.releaser.visit(dropped, by_person=by_person)
+            if visit.original_is_pending:
+                visit.give_up()
+            items = [each.item for each in dropped]
+            decisions = [decision for item in items for decision in deduplication.process(visit, item)]
+            for item, each in self.releaser.released(visit, items, [*decisions, *deduplication.end(visit)]):
                 self.buffer.append(item["name"])
                 deduplication.item_left(visit)
                 deduplication.released_item_left(each)
@@ -408,7 +413,7 @@ def nothing() -> None:
     """What waits for no disk."""
 
 
-class Quiet:
+class Quiet(Listener):
     """A Listener that hears nothing."""
 
     def count(self, name: str, amount: int = 1) -> None:

@@ -29,7 +29,7 @@ from dedup_middleware.batch.engine import Local, engine, in_processes
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError, DedupError
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.index.transfer import import_copy
 from dedup_middleware.settings import Config
 from dedup_middleware.stores.base import Header

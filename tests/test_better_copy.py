@@ -93,16 +93,14 @@ class TestPreferred:
 class TestPreferredAfterACrash:
     PREFERRED: ClassVar = {"DEDUP_PREFERRED": ["127.0.0.1"]}
 
-    @pytest.mark.parametrize("settings", [{}, {"CHECKPOINT_INTERVAL": 1}], ids=["in buffers", "flushed"])
-    def test_no_story_is_lost(self, site: Site, tmp_path, settings: dict[str, object]) -> None:
+    def test_no_story_is_lost(self, site: Site, tmp_path) -> None:
         """Copies were dropped for the former original, and for the preferred page."""
         first, before, own = told(site, 1, host=1), told(site, 1, host=2), told(site, 1, host=0)
         after = told(site, 1, host=2, name="after")
-        crashed = killed(tmp_path, site, steps(first, before, own, after), **self.PREFERRED, **settings)
+        crashed = killed(tmp_path, site, steps(first, before, own, after), **self.PREFERRED)
         assert crashed.kept == [first, own]
         assert [item["url"] for item in crashed.dropped] == [before, after]
-        assert settings or fed(crashed) == []
-        # What was dropped is there, or what it was dropped for.
+        assert first in fed(crashed)
         outcome = again(tmp_path, [], **self.PREFERRED)
         assert fed(outcome)
         assert outcome.problems == []

@@ -1,29 +1,38 @@
-"""A claim is confirmed when all items of its page have left the pipelines, and void in every other case."""
+"""A page is durable once its items are on disk, void in every other case, and no call comes out of order."""
 
 from __future__ import annotations
 
+import sys
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from library import Library
 
-from dedup_middleware.errors import StoreError
-from dedup_middleware.visit import Stage
+from dedup_middleware import states
+from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.errors import FeedError, StoreError
+from dedup_middleware.model import Action
+from dedup_middleware.releases import Releaser
+from dedup_middleware.states import Claim, Output, StateError
+from dedup_middleware.visit import Fate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from dedup_middleware.durability import Wait
     from dedup_middleware.visit import Visit
 
-PENDING, CONFIRMED, VOID = Stage.PENDING, Stage.CONFIRMED, Stage.VOID
+PENDING, DURABLE, VOID = Claim.PENDING, Claim.DURABLE, Claim.VOID
 
 
 def entered(library: Library, name: str, clauses: Iterable[int]) -> Visit:
     """Return the visit of a new page, which has a pending claim."""
     visit = library.enter(library.page(name, clauses))
-    assert visit.stage is PENDING
+    assert visit.claim is PENDING
     return visit
 
 
@@ -41,20 +50,20 @@ class ClaimMachine(RuleBasedStateMachine):
         self.yielded: list[int] = []
         self.left: list[int] = []
         self.ended: list[bool] = []
-        self.expected: list[Stage] = []
-        self.ends = {CONFIRMED: 0, VOID: 0}
+        self.expected: list[Claim] = []
+        self.ends = {DURABLE: 0, VOID: 0}
 
     def _some(self, data: st.DataObject) -> int:
         return data.draw(st.integers(0, len(self.visits) - 1), label="claim")
 
-    def _end(self, number: int, stage: Stage) -> None:
+    def _end(self, number: int, stage: Claim) -> None:
         if self.expected[number] is PENDING:
             self.expected[number] = stage
             self.ends[stage] += 1
 
     def _confirm_if_complete(self, number: int) -> None:
         if self.ended[number] and self.left[number] == self.yielded[number]:
-            self._end(number, CONFIRMED if self.yielded[number] else VOID)
+            self._end(number, DURABLE if self.yielded[number] else VOID)
 
     @rule()
     def open(self) -> None:
@@ -73,7 +82,7 @@ class ClaimMachine(RuleBasedStateMachine):
     def yield_item(self, data: st.DataObject) -> None:
         number = self._some(data)
         if not self.ended[number]:
-            self.core.keep_item(self.visits[number], {})
+            self.core.process(self.visits[number], {})
             self.yielded[number] += self.expected[number] is PENDING
 
     @precondition(lambda self: self.visits)
@@ -95,35 +104,33 @@ class ClaimMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.visits)
     @rule(data=st.data(), well=st.booleans())
-    def end_callback(self, data: st.DataObject, *, well: bool) -> None:
+    def end(self, data: st.DataObject, *, well: bool) -> None:
         number = self._some(data)
         if self.ended[number]:
             return
         self.ended[number] = True
         if well:
-            self.core.end_callback(self.visits[number], several=False)
+            self.core.end(self.visits[number])
             self._confirm_if_complete(number)
         else:
             self.core.callback_failed(self.visits[number])
             self._end(number, VOID)
-            # What comes in place of its output is not the page's.
-            self.expected[number] = Stage.CHECKED
 
     @invariant()
     def every_page_stands_where_it_must(self) -> None:
-        assert [visit.stage for visit in self.visits] == self.expected
-        assert self.core._pending.keys() == {
+        assert [visit.claim for visit in self.visits] == self.expected
+        assert self.core._open.keys() == {
             number for number, stage in zip(self.numbers, self.expected, strict=True) if stage is PENDING
         }
         stats = self.library.stats
-        assert (stats["claims/confirmed"], stats["claims/void"]) == (self.ends[CONFIRMED], self.ends[VOID])
+        assert (stats["claims/confirmed"], stats["claims/void"]) == (self.ends[DURABLE], self.ends[VOID])
 
     @invariant()
-    def confirmed_pages_are_stored_pending_ones_in_memory_and_void_ones_nowhere(self) -> None:
+    def durable_pages_are_stored_pending_ones_in_memory_and_void_ones_nowhere(self) -> None:
         index = self.library.index
         for visit, number, stage in zip(self.visits, self.numbers, self.expected, strict=True):
             assert visit.page is not None
-            assert (index.find(visit.page.identities) is not None) == (stage is CONFIRMED)
+            assert (index.find(visit.page.identities) is not None) == (stage is DURABLE)
             assert (index.page(number) is not None) == (stage is PENDING)
         self.library.check_invariants()
 
@@ -138,13 +145,13 @@ class TestFailingStore:
     def test_a_claim_that_cannot_be_stored_is_void(self) -> None:
         library = Library()
         visit = entered(library, "a", range(9))
-        library.deduplication.keep_item(visit, {})
-        library.deduplication.end_callback(visit, several=False)
+        library.deduplication.process(visit, {})
+        library.deduplication.end(visit)
         library.store.close()
         library.deduplication.item_left(visit)
         assert [type(failure) for failure in library.failures] == [StoreError]
-        assert visit.stage is VOID
-        assert library.deduplication._pending == {}
+        assert visit.claim is VOID
+        assert library.deduplication._open == {}
         assert library.stats["claims/confirmed"] == 0
 
     def test_voiding_needs_no_store(self) -> None:
@@ -152,4 +159,179 @@ class TestFailingStore:
         three = [entered(library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
         library.store.close()
         library.deduplication.close()
-        assert [visit.stage for visit in three] == [VOID] * 3
+        assert [visit.claim for visit in three] == [VOID] * 3
+
+
+class TestOrder:
+    """A call in a wrong state raises, and changes nothing."""
+
+    def test_each_step_has_its_place(self) -> None:
+        library = Library()
+        core, visit = (
+            library.deduplication,
+            library.deduplication.check(library.page("a", range(9)), Action.DROP, UNLIMITED),
+        )
+        for early in (lambda: core.process(visit, {}), lambda: core.end(visit), lambda: core.callback_failed(visit)):
+            with pytest.raises(StateError):
+                early()
+        assert (visit.output, visit.claim, visit.items) == (Output.AWAITED, Claim.NONE, 0)
+        core.enter(visit)
+        with pytest.raises(StateError):
+            core.enter(visit)
+        core.process(visit, {})
+        core.end(visit)
+        for late in (lambda: core.process(visit, {}), lambda: core.end(visit), lambda: core.callback_failed(visit)):
+            with pytest.raises(StateError):
+                late()
+        assert (visit.output, visit.claim, visit.items) == (Output.ENDED, Claim.PENDING, 1)
+        core.item_left(visit)
+        assert visit.claim is DURABLE
+        core.void(visit)
+        assert visit.claim is DURABLE, "what has failed later is not of this page"
+
+    def test_every_state_knows_which_events_it_allows(self) -> None:
+        """In the tables of the one file that has them."""
+        assert states._OUTPUTS.keys() == {*Output}
+        assert states._CLAIMS.keys() == {*Claim}
+        after = {
+            state for table in (states._OUTPUTS, states._CLAIMS) for step in table.values() for state in step.values()
+        }
+        assert after == {*Output, *Claim} - {Output.AWAITED, Claim.NONE}
+
+
+class TestCheckpoints:
+    """A page is written once, when its items are on disk; a duplicate waits for that."""
+
+    @staticmethod
+    def library() -> tuple[Library, list[Callable[[], None]], list[set[str]]]:
+        """Return a crawl with a feed, what it waits for, and the feeds that end late at its next checkpoints."""
+        waits: list[Callable[[], None]] = []
+        late: list[set[str]] = []
+        library = Library(
+            flush=lambda: (late.pop(0) if late else set(), lambda: None), disks=Disks(waits), dropped_size=sys.maxsize
+        )
+        library.deduplication.durability.interval = 100
+        return library, waits, late
+
+    @staticmethod
+    def kept(library: Library, name: str, clauses: Iterable[int]) -> Visit:
+        """Return the visit of a page whose items have left the pipelines."""
+        return library.leave(entered(library, name, clauses))
+
+    def test_nothing_is_written_before_its_items_are_on_disk(self) -> None:
+        library, waits, _ = self.library()
+        before = library.contents()
+        visit = self.kept(library, "a", range(9))
+        assert (visit.claim, library.contents()) == (Claim.DELIVERED, before)
+        copy = library.enter(library.page("b", range(9)))
+        (decision,) = library.deduplication.process(copy, {})
+        assert decision.fate is Fate.WAIT
+        called: list[bool] = []
+        assert library.deduplication.await_original(copy, lambda: called.append(True))
+        assert (visit.claim, called, library.contents()) == (Claim.DELIVERED, [], before)
+        waits.pop(0)()
+        assert (visit.claim, called) == (DURABLE, [True])
+        (decision,) = library.deduplication.process(copy, {}, is_compared=False)
+        assert decision.fate is Fate.DROP
+        library.check_invariants()
+
+    def test_what_is_wanted_is_made_durable_once_it_has_left_the_pipelines(self) -> None:
+        library, waits, _ = self.library()
+        visit = entered(library, "a", range(9))
+        copy = library.enter(library.page("b", range(9)))
+        library.deduplication.process(copy, {})
+        library.deduplication.await_original(copy, lambda: None)
+        assert waits == []
+        library.leave(visit)
+        waits.pop(0)()
+        assert visit.claim is DURABLE
+
+    def test_one_checkpoint_at_a_time_takes_all_that_wait(self) -> None:
+        library, waits, _ = self.library()
+        library.deduplication.durability.interval = 1
+        visits = [self.kept(library, f"p{n}", range(20 * n, 20 * n + 9)) for n in range(4)]
+        assert len(waits) == 1
+        waits.pop(0)()
+        assert [visit.claim for visit in visits] == [DURABLE, *[Claim.DELIVERED] * 3]
+        waits.pop(0)()  # the store
+        waits.pop(0)()
+        assert [visit.claim for visit in visits] == [DURABLE] * 4
+
+    def test_a_failure_makes_nothing_durable(self) -> None:
+        library, waits, _ = self.library()
+        before = library.contents()
+        visit, copy = self.kept(library, "a", range(9)), library.enter(library.page("b", range(9)))
+        library.deduplication.process(copy, {})
+        ended: list[bool] = []
+        library.deduplication.await_original(copy, lambda: ended.append(True))
+        library.deduplication.fail(FeedError("the feed is gone"))
+        waits.pop(0)()
+        assert (visit.claim, ended) == (VOID, [True])
+        (decision,) = library.deduplication.process(copy, {})
+        assert decision.fate is Fate.KEEP
+        library.deduplication.close()
+        assert library.contents() == before
+
+    @pytest.mark.parametrize("ends", [True, False], ids=["ends", "is lost"])
+    def test_items_of_a_feed_that_ends_late_are_stored_until_then(self, *, ends: bool) -> None:
+        library, waits, late = self.library()
+        library.ends_late = True
+        late.append({"s3"})
+        library.deduplication.durability.interval = 1
+        visit = library.leave(entered(library, "a", range(9)), items=[{"n": 1}])
+        waits.pop(0)()
+        waits.pop(0)()
+        assert visit.claim is DURABLE
+        dropped = library.index.dropped
+        assert ([*dropped], dropped.count, dropped.size) == ([], 0, 0), "it is no dropped item"
+        assert [*dropped.releases("spider", "")] != []
+        assert not any(map(dropped.is_free, dropped.releases("spider", "")))
+        dropped.make_room(0, size=0, age=timedelta(0))
+        copy = library.enter(library.page("b", range(9)))
+        assert [d.fate for d in library.deduplication.process(copy, {}, is_compared=False)] == [Fate.DROP]
+        if ends:
+            library.deduplication.durability.wait_for_disk(lambda: None, "s3")
+            waits.pop(0)()
+            assert [*dropped.releases("spider", "")] == []
+            return
+        library.crash()
+        library.begin("next")
+        releaser = Releaser(library.deduplication)
+        assert releaser.has_any()
+        ((items, by_person),) = releaser.take()
+        assert not by_person
+        again = releaser.visit(items, by_person=False)
+        decisions = library.decide(again, [each.item for each in items])
+        assert [(d.fate, d.item) for d in decisions] == [(Fate.KEEP, {"n": 1})]
+        library.deduplication.item_left(again)
+        library.deduplication.released_item_left(items[0])
+        library.deduplication.close()
+        assert [*library.index.dropped.releases("spider", "")] == []
+        assert library.index.page(items[0].number) is not None
+        library.check_invariants()
+
+    def test_a_page_whose_item_cannot_be_stored_waits_for_its_feed(self) -> None:
+        library, waits, late = self.library()
+        library.ends_late = True
+        late.append({"s3"})
+        library.deduplication.durability.interval = 1
+        visit = library.leave(entered(library, "a", range(9)), items=[{"n": object()}])
+        waits.pop(0)()
+        assert visit.claim is Claim.DELIVERED
+        library.deduplication.durability.wait_for_disk(lambda: None, "s3")
+        waits.pop(0)()
+        assert visit.claim is DURABLE
+
+
+class Disks:
+    """Waits for disks when a test says so."""
+
+    def __init__(self, waits: list[Callable[[], None]]) -> None:
+        self.waits = waits
+
+    def begin(self, wait: Wait, then: Callable[[Wait], None]) -> None:
+        self.waits.append(lambda: then(wait))
+
+    def finish(self) -> None:
+        while self.waits:
+            self.waits.pop(0)()

@@ -27,7 +27,7 @@ from scrapy.settings import Settings
 
 from dedup_middleware.cli.commands import COMMANDS, overview, subcommand
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.shared import index_of
 from dedup_middleware.records.log import Record, RecordLog
 from dedup_middleware.stores import default_backend, open_store, store_exists
 from dedup_middleware.stores.base import SCHEMA_VERSION
@@ -290,7 +290,6 @@ class TestStoreInfo:
             "duplicates": 1,
             "dropped_items": 1,
             "to_release": 0,
-            "in_doubt": 0,
             "crawls": 0,
         }
         said = crawled.run_here("store", "info")

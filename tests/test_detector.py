@@ -16,8 +16,8 @@ from dedup_middleware.errors import StoreError
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.states import Claim
 from dedup_middleware.urls import item_identity
-from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
     import random
@@ -320,10 +320,10 @@ class TestPages:
         repost = library.visit("repost", range(10))
         assert (repost.verdict.kind, repost.items_kept) == (UNCHECKED, 1)
         assert library.visit("again", range(10)).items_kept == 1
-        assert waiting.stage is Stage.VOID
+        assert waiting.claim is Claim.VOID
         assert len(library.failures) == 1
         assert library.stats["failures"] == 1
-        assert not library.deduplication._pending
+        assert not library.deduplication._open
 
     def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self) -> None:
         library = Library(room=20_000)
@@ -379,4 +379,4 @@ class TestPages:
         library = Library()
         library.visit("first", story(1), items=[{"text": story(1)}])
         visit = library.enter(library.page("copy", story(1)))
-        assert library.deduplication.check_item(visit, item) is may_be_dropped
+        assert library.deduplication.check_item(visit, item).repeats is may_be_dropped

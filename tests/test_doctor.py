@@ -17,7 +17,7 @@ from test_sharing import Worker
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import schema
-from dedup_middleware.index.in_doubt import Doubt
+from dedup_middleware.index.dropped_items import Release
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
@@ -97,11 +97,11 @@ def test_a_store_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path: 
 
 def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
-        store.write([(schema.doubt_key(1), schema.encode(Doubt("run", None)))])
+        store.write([(b"r" + b"k" * 12, schema.encode(Release("spider", "", by_person=False)))])
     before = contents_of(store_uri(tmp_path))
     status, findings = doctor(tmp_path)
     assert status == 0
-    assert any("1 original in doubt after a crash" in finding["text"] for finding in findings)
+    assert any("1 item to release" in finding["text"] for finding in findings)
     assert contents_of(store_uri(tmp_path)) == before
 
 
@@ -122,19 +122,19 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
 
     def state() -> object:
         (info,) = run_here("store", "info", "--json", *named, folder=tmp_path).json
-        return info["crawls"], info["in_doubt"]
+        return info["crawls"], info["to_release"]
 
     worker = Worker(f"sqlite:{tmp_path / 'store'}?shared=1", "run")
     worker.visit("a", range(9))
     worker.enter(worker.page("b", range(20, 29)))
     beside = told()
     assert "shared by 1 crawl now" in beside
-    assert "no pending recovery work" in beside
+    assert "no item is to be released" in beside
     assert state() == (1, 0)
     worker.die()
     after = told()
     assert state() == (0, 1)
-    assert "pending: 0 dropped items to release, 1 original in doubt after a crash" in after
+    assert "pending: 1 item to release" in after
     worker.store.close()
 
 
@@ -190,16 +190,6 @@ class TestExplainWithHtml:
         assert (record["score"], record["reason"]) == (1, "cross_host")
         assert record["evidence"]
         assert self.explained(crawled, "other")["verdict"] == "new"
-
-    def test_an_original_that_a_crash_left_in_doubt_drops_nothing_and_stays(self, crawled: Path) -> None:
-        with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
-            (key,) = [key for key, _ in store.scan(*schema.PAGES)]
-            store.write([(schema.doubt_key(schema.decode_number(key[1:])), schema.encode(Doubt("run", None)))])
-        try:
-            assert self.explained(crawled, "copy")["verdict"] == "new"
-        finally:
-            with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
-                store.write([], [schema.doubt_key(schema.decode_number(key[1:]))])
 
     def test_html_comes_from_standard_input_too(self, crawled: Path, tmp_path: Path) -> None:
         named = ("-s", f"DEDUP_STORE={store_uri(crawled)}")

@@ -16,11 +16,11 @@ from prose import article, blog, story
 from sample_spiders_items import KINDS
 from test_claims_in_crawls import pair
 from test_commands import run_here
-from test_crashes import again, killed, released
+from test_crashes import GZIP, again, killed, released
 from test_templates_in_crawls import filled
 from test_two_witnesses import visit
 
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.item_codec import PROJECT, name_of
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
@@ -422,13 +422,13 @@ BOUNDS = pytest.mark.parametrize(
 
 
 @BOUNDS
-def test_no_bound_removes_an_item_whose_original_is_not_durable(site, tmp_path, bound):
+def test_no_bound_removes_an_item_that_is_kept_until_its_feed_ends(site, tmp_path, bound):
     pairs = [pair(site, number) for number in range(4)]
-    crashed = killed(tmp_path, site, [{"url": url} for both in pairs for url in both], **bound)
+    crashed = killed(tmp_path, site, [{"url": url} for both in pairs for url in both], **bound, **GZIP)
     assert len(crashed.dropped) == 4
     outcome = again(tmp_path, [], **bound)
     assert released(outcome) == 4
-    assert urls_of(tmp_path / "feed.jsonl") == [b for _, b in pairs]
+    assert urls_of(tmp_path / "feed.jsonl") == [a for a, _ in pairs]
 
 
 @BOUNDS
@@ -446,13 +446,13 @@ def test_no_bound_removes_an_item_that_a_person_has_allowed(site, tmp_path, boun
 
 
 STEPS = [
-    ("durability:Durability.relies_on", "before"),
+    ("drops:Drops.write", "before"),
     ("index.dropped_items:DroppedItems.pairs", "after"),
     ("index.index:Index.remember_duplicate", "before"),
     ("index.index:Index.remember_duplicate", "after"),
     ("index.dropped_items:DroppedItems.make_room", "before"),
     ("index.dropped_items:DroppedItems.make_room", "after"),
-    ("deduplicator:Deduplication.count_drop", "before"),
+    ("deduplicator:Deduplication._count_drop", "before"),
     ("plugin.spider_middleware:DuplicateItem", "after"),
 ]
 
@@ -487,10 +487,9 @@ def test_after_a_store_that_fails_at_a_drop_the_item_is_kept(site, tmp_path, pla
     assert outcome.kept[-2:] == urls[-2:]
     assert any("nothing is dropped" in line for line in outcome.problems)
     assert set(dropped) <= {item.url for item in stored(tmp_path)}
-    # What was dropped for an original that is not durable is released.
-    later = release_all(tmp_path)
-    assert set(urls_of(tmp_path / "feed.jsonl")) >= set(urls)
-    assert later.problems == []
+    # What was dropped rests on what is in the feed.
+    assert set(urls_of(tmp_path / "feed.jsonl")) == {*urls} - {*dropped}
+    assert release_all(tmp_path).problems == []
 
 
 @pytest.mark.parametrize(
@@ -569,13 +568,13 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
 @pytest.mark.parametrize(
     "place",
     [
-        "releases:Releaser.release",
-        "releases:Releaser.keep_or_drop",
+        "releases:Releaser.visit",
+        "releases:Releaser.released",
         "index.index:Index.page",
         "index.index:Index.commit",
         "deduplicator:Deduplication.enter",
         "deduplicator:Deduplication.released_item_left",
-        "durability:Durability.confirmed",
+        "durability:Durability.delete_when_durable",
     ],
 )
 def test_a_defect_of_ours_in_a_release_loses_no_item(site, tmp_path, place):

@@ -232,11 +232,11 @@ def test_wherever_its_time_ends_a_page_and_its_item_are_kept(monkeypatch: pytest
         reader, identities = library.deduplication.reader, (url_identity("http://other/2"),)
         page = reader.paragraphs("http://other/2", identities, text)
         visit = library.enter(page, Budget(milliseconds=milliseconds))
-        is_repeated = library.deduplication.check_item(visit, {"text": "\n".join(STORY)})
-        rejection = visit.item_rejection
-        outcomes.append((visit.verdict.kind, visit.verdict.reason, is_repeated, rejection and rejection.reason))
-        library.deduplication.finish(visit)
-        if is_repeated:
+        found = library.deduplication.check_item(visit, {"text": "\n".join(STORY)})
+        reason = found.rejection and found.rejection.reason
+        outcomes.append((visit.verdict.kind, visit.verdict.reason, found.repeats, reason))
+        library.deduplication.end(visit)
+        if found.repeats:
             break
     unchecked = (VerdictKind.UNCHECKED, Reason.TOO_SLOW, False, Reason.TOO_SLOW)
     item_kept = (VerdictKind.DUPLICATE, Reason.CROSS_HOST, False, Reason.TOO_SLOW)

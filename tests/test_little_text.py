@@ -12,7 +12,7 @@ from prose import story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import Action, Fingerprint, PageFeatures, VerdictKind
 from dedup_middleware.stores import OpenStore
 from dedup_middleware.visit import Stage

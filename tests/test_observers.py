@@ -16,7 +16,7 @@ from local_site import Answer, wait_until
 from prose import article, blog, story
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.shared import index_of
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import Holder
 

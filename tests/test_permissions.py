@@ -12,7 +12,7 @@ from local_site import Answer
 from prose import article, blog, story
 from test_crashes import FEED, again, fed, killed
 
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.stores import default_backend
 
 SECRET = "s3cret"

@@ -77,7 +77,6 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         schema.page_key(number),
         schema.text_key(number),
         schema.item_text_key(number),
-        schema.doubt_key(number),
         schema.template_key(clause_hash),
         schema.repeat_key(number, number),
         schema.canonical_key(identity),
@@ -92,7 +91,7 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         schema.signature_key(number),
         lookup._LEARNED_KEY,
     }
-    assert len(keys) == len({key[:1] for key in keys}) == 21
+    assert len(keys) == len({key[:1] for key in keys}) == 20
     assert [key for key in keys if schema.PAGES[0] <= key < schema.PAGES[1]] == [schema.page_key(number)]
 
 

@@ -20,18 +20,17 @@ from local_site import Answer, wait_until
 from prose import article, blog, story
 
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.cli.store import crawls_at_work, in_doubt, to_release
-from dedup_middleware.durability import recover
+from dedup_middleware.cli.store import crawls_at_work, to_release
 from dedup_middleware.errors import StoreError
-from dedup_middleware.model import Action, Rejection, VerdictKind
-from dedup_middleware.reasons import Reason
+from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.releases import Releaser
+from dedup_middleware.states import Claim
 from dedup_middleware.stores import destroy_store, redis
 from dedup_middleware.stores.opened import OpenStore
-from dedup_middleware.visit import Stage
+from dedup_middleware.visit import Fate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from local_site import Site
@@ -49,57 +48,53 @@ def nothing() -> None:
 class Worker(Library):
     """A process that crawls with a shared store, and has one feed, which is on disk once `store_feed` is called."""
 
-    def __init__(self, uri: str, run: str) -> None:
+    def __init__(self, uri: str, run: str, *, ends_late: bool = True) -> None:
         self.checked: list[Visit] = []
         self.entered: list[Visit] = []
         store = beside(uri, fingerprint.scheme)
         super().__init__(store=store, flush=lambda: ({"feed"}, nothing), dropped_size=sys.maxsize)
-        self.index.in_doubt.note_worker()
-        recover(self.index)
+        self.ends_late = ends_late
+        self.index.join()
+        self.index.sweep()
         self.begin(run)
         self.releaser = Releaser(self.deduplication)
 
     def check_page(self, page: Page) -> Visit:
         return self.deduplication.check(page, Action.DROP, UNLIMITED)
 
-    def drop(self, visit: Visit) -> bool:
-        """Return whether an item of the duplicate *visit* is dropped; else it is kept."""
-        is_dropped = self.deduplication.drop(visit, {"of": visit.url})
-        if is_dropped:
-            self.deduplication.count_drop(visit)
-        else:
-            self.deduplication.keep_item(visit, {})
+    def give(self, visit: Visit) -> bool:
+        """Let the page give its item, and end; return whether that is dropped."""
+        ((fate, _),) = self.decide(visit, [{"of": visit.url}], is_compared=False)
+        if fate is Fate.KEEP:
             self.deduplication.item_left(visit)
-            self.deduplication.end_callback(visit, several=False)
-        self.deduplication.finish(visit)
-        return is_dropped
+        return fate is Fate.DROP
+
+    def crawl(self, name: str, clauses: Iterable[int]) -> bool:
+        """Crawl a page from its response to its end; return whether it was dropped."""
+        return self.give(self.enter(self.page(name, clauses)))
 
     def store_feed(self) -> None:
         self.deduplication.durability.wait_for_disk(nothing, "feed")
 
     def release(self) -> list[str]:
-        """Do as a crawl does that is idle; return the URLs of the dropped items that go on to the feed."""
+        """Do as a crawl does that is idle; return the URLs of the stored items that go on to the feed."""
         released = []
+        self.releaser.sweep()
         if self.releaser.has_any():
-            for items, by_person in self.releaser.take():
-                visit = self.releaser.release(items, by_person=by_person)
-                if visit.original_is_pending:
-                    visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
-                for item, dropped in zip(self.releaser.keep_or_drop(visit), items, strict=False):
-                    assert item == {"of": dropped.url}
-                    released.append(dropped.url)
+            for stored, by_person in self.releaser.take():
+                visit = self.releaser.visit(stored, by_person=by_person)
+                items = [each.item for each in stored]
+                for item, each in self.releaser.released(visit, items, self.decide(visit, items)):
+                    assert item == {"of": each.url}
+                    released.append(each.url)
                     self.deduplication.item_left(visit)
-                    self.deduplication.released_item_left(dropped)
+                    self.deduplication.released_item_left(each)
         return released
 
     @property
     def dropped(self) -> list[str]:
         """The URLs of the dropped items in the store."""
         return [item.url for item in self.index.dropped]
-
-    @property
-    def doubts(self) -> int:
-        return sum(key[:1] == b"u" for key in self.contents())
 
     def close(self) -> None:
         """End as a crawl does; its feed is on disk, or never will be."""
@@ -156,11 +151,22 @@ class TestOriginals:
         visit = here.enter(here.page("b", range(9)))
         assert visit.original_is_pending
         assert here.deduplication.rests_on_claim(visit)
-        there.leave(claimed)
+        assert not here.deduplication.await_original(visit, nothing), "no crawl of this process has it"
+        there.give(claimed)
         assert not here.deduplication.rests_on_claim(visit)
-        here.deduplication.reconsider(visit)
-        assert visit.is_duplicate
-        assert not visit.original_is_pending
+        assert here.give(visit)
+        here.check_invariants()
+
+    def test_it_lasts_until_the_items_are_on_disk(self, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.ends_late = False
+        there.crawl("a", range(9))
+        visit = here.enter(here.page("b", range(9)))
+        assert here.deduplication.rests_on_claim(visit)
+        assert [d.fate for d in here.deduplication.process(visit, {})] == [Fate.WAIT]
+        there.store_feed()
+        assert not here.deduplication.rests_on_claim(visit)
+        assert here.give(visit)
         here.check_invariants()
 
     def test_of_two_that_were_checked_before_a_claim_one_is_the_original(self, two: tuple[Worker, Worker]) -> None:
@@ -179,68 +185,64 @@ class TestOriginals:
         visit = here.enter(here.page("b", range(9)))
         there.die()
         assert not here.deduplication.rests_on_claim(visit)
-        here.deduplication.reconsider(visit)
+        visit.is_stale = True  # as one that has waited
+        assert not here.give(visit)
         assert not visit.is_duplicate
-        here.leave(visit)
-        recover(here.index)
+        here.index.sweep()
         assert not any(key[:1] in (b"g", b"q") for key in here.contents())
         here.check_invariants()
 
 
 @pytest.mark.usefixtures("repeats")
-class TestDoubt:
-    """The original that a drop relies on may be another worker's to lose."""
+class TestLateFeeds:
+    """What a worker keeps is stored until its feed has ended; if the worker dies before, another one releases it."""
 
-    def test_it_lasts_until_the_other_has_a_checkpoint(self, two: tuple[Worker, Worker]) -> None:
+    def test_what_a_feed_has_is_not_released(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        here.visit("c", range(20, 29))
-        here.store_feed()
-        assert here.doubts == 1
+        there.crawl("a", range(9))
+        assert here.crawl("b", range(9))
+        assert (here.release(), here.dropped) == ([], ["http://site/b"])
         there.store_feed()
-        assert here.doubts == 0
         there.die()
         assert here.release() == []
+        assert to_release(here.store) == 0
         here.check_invariants()
 
-    def test_what_the_other_loses_is_released(self, two: tuple[Worker, Worker]) -> None:
+    def test_what_a_dead_worker_has_kept_is_released_by_one(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
+        for n, name in enumerate("abcd"):
+            there.crawl(name, range(20 * n, 20 * n + 9))
+        assert here.crawl("copy", range(9))
         assert here.release() == []
-        there.die()
-        assert here.release() == ["http://site/b"]
-        assert here.release() == []
-        assert here.dropped == ["http://site/b"], "it is not on disk yet"
-        here.store_feed()
-        assert here.dropped == []
-        visit = here.visit("a", range(9))
-        assert visit.verdict.match is not None
-        assert visit.verdict.match.original.url == "http://site/b"
-        here.check_invariants()
-
-    def test_what_a_dead_worker_leaves_is_released_by_one(self, uri: str, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        for name in "bcd":
-            assert there.drop(there.enter(there.page(name, range(9))))
         there.die()
         third = Worker(uri, "three")
         takes = [worker.releaser.take() for worker in (third, here)]
         taken = [[item.url for item in items] for take in (*takes, *takes) for items, _ in [next(take, ([], False))]]
-        assert sorted(url for urls in taken for url in urls) == [f"http://site/{name}" for name in "bcd"]
+        assert sorted(url for urls in taken for url in urls) == [f"http://site/{name}" for name in "abcd"]
         assert all(taken[:2]), "each has one of them"
         third.close()
+
+    def test_it_stays_stored_until_it_is_in_the_feed_of_that_one(self, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.crawl("a", range(9))
+        assert here.crawl("b", range(9))
+        there.die()
+        assert here.release() == ["http://site/a"]
+        assert here.release() == []
+        assert to_release(here.store) == 1
+        here.store_feed()
+        assert to_release(here.store) == 0
+        visit = here.enter(here.page("c", range(9)))
+        assert visit.verdict.match is not None
+        assert visit.verdict.match.original.url == "http://site/a"
+        here.check_invariants()
 
     def test_what_cannot_be_taken_is_left_to_another(
         self, uri: str, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         here, there = two
-        there.visit("a", range(9))
-        assert there.drop(there.enter(there.page("b", range(9))))
+        there.crawl("a", range(9))
         there.die()
-        recover(here.index)
 
         def full(*_: object, **__: object) -> None:
             raise StoreError("the disk is full")
@@ -249,60 +251,60 @@ class TestDoubt:
         assert here.release() == []
         assert [str(failure) for failure in here.failures] == ["the disk is full"]
         third = Worker(uri, "three")
-        assert third.release() == ["http://site/b"]
+        assert third.release() == ["http://site/a"]
         third.store.close()
 
-    def test_no_drop_relies_on_an_original_of_a_worker_that_is_dead(self, two: tuple[Worker, Worker]) -> None:
+    def test_no_drop_rests_on_a_claim_of_a_worker_that_is_dead(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
-        there.visit("a", range(9))
+        there.ends_late = False
+        there.crawl("a", range(9))
         entered = here.enter(here.page("b", range(9)))
         assert entered.is_duplicate
         there.die()
         for visit in (entered, here.enter(here.page("c", range(20, 29)))):
-            assert not here.drop(visit)
-        assert entered.verdict.reason == Reason.ORIGINAL_PENDING
+            assert not here.give(visit)
         assert here.dropped == []
         here.store_feed()
         assert here.release() == []
-        assert [page.url for page in here.index.pages()] == ["http://site/c"], "what was kept in doubt owns nothing"
+        assert "http://site/a" not in [page.url for page in here.index.pages()], "what was kept there is new"
         here.check_invariants()
 
     def test_what_a_worker_has_that_is_at_work_no_other_takes(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
-        there.visit("a", range(9))
+        there.crawl("a", range(9))
         claimed = there.enter(there.page("b", range(20, 29)))
-        dead = Worker(uri, "dead")
-        dead.visit("c", range(40, 49))
+        dead = Worker(uri, "dead", ends_late=False)
+        dead.crawl("c", range(40, 49))
         dead.enter(dead.page("d", range(60, 69)))
         dead.die()
         third = Worker(uri, "three")
         for worker in (here, third):
-            recover(worker.index)
+            worker.index.sweep()
             visits = [worker.enter(worker.page(f"copy{n}", range(n, n + 9))) for n in (0, 20)]
             assert [visit.is_duplicate for visit in visits] == [True, True]
             assert [visit.original_is_pending for visit in visits] == [False, True]
-        assert here.doubts == 1
+            assert worker.release() == []
         assert [page.url for page in here.index.pages()] == ["http://site/a"]
-        there.leave(claimed)
+        there.give(claimed)
+        assert claimed.claim is Claim.DURABLE
         there.store_feed()
-        assert here.doubts == 0
-        assert claimed.stage is Stage.CONFIRMED
+        assert to_release(here.store) == 0
         dead.store.close()
         third.close()
         here.check_invariants()
 
-    def test_what_one_spider_has_dropped_no_other_releases(self, uri: str, two: tuple[Worker, Worker]) -> None:
-        here, there = two
+    def test_what_one_spider_has_kept_no_other_releases(self, uri: str, two: tuple[Worker, Worker]) -> None:
+        here, _ = two
         stranger = Worker(uri, "stranger")
-        stranger.deduplication.spider = "stranger"
-        there.visit("a", range(9))
-        assert stranger.drop(stranger.enter(stranger.page("b", range(9))))
-        here.visit("c", range(20, 29))
-        there.die()
+        stranger.deduplication.drops._spider = "stranger"
+        stranger.crawl("a", range(9))
+        stranger.die()
         assert here.release() == []
-        assert [page.url for page in here.index.pages() if page.original is None] == ["http://site/c"]
-        assert stranger.release() == ["http://site/b"]
-        stranger.close()
+        again = Worker(uri, "again")
+        again.deduplication.spider = "stranger"
+        assert again.release() == ["http://site/a"]
+        stranger.store.close()
+        again.close()
 
 
 class SharingMachine(RuleBasedStateMachine):
@@ -320,11 +322,11 @@ class SharingMachine(RuleBasedStateMachine):
         self.runs = 0
         self.join()
 
-    @rule()
-    def join(self) -> None:
+    @rule(ends_late=st.booleans())
+    def join(self, *, ends_late: bool = True) -> None:
         if len(self.workers) < 3:
             self.runs += 1
-            self.workers.append(Worker(self.uri, f"run{self.runs}"))
+            self.workers.append(Worker(self.uri, f"run{self.runs}", ends_late=ends_late))
             self.fed.append([])
 
     @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5))
@@ -354,13 +356,11 @@ class SharingMachine(RuleBasedStateMachine):
             self._go_on(number, self.workers[number].entered.pop(0))
 
     def _go_on(self, number: int, visit: Visit) -> None:
-        worker, told = self.workers[number], self._told(visit.url)
-        if not visit.is_duplicate:
-            worker.leave(visit)
-        elif worker.drop(visit):
+        told = self._told(visit.url)
+        if self.workers[number].give(visit):
             self.dropped.add(told)
-            return
-        self.fed[number].append(told)
+        else:
+            self.fed[number].append(told)
 
     @staticmethod
     def _told(url: str) -> int:
@@ -492,8 +492,8 @@ def test_what_waits_for_a_process_that_is_killed_is_kept(site, tmp_path):
     assert outcome.problems == []
 
 
-def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_others(uri, site, tmp_path):
-    """The others crawl all the time; the first of them that is idle releases it, with what the other has dropped."""
+def test_what_a_process_that_is_killed_had_kept_is_released_by_one_of_the_others(uri, site, tmp_path):
+    """Its feed is stored at its end; the others crawl all the time, and the first of them that is idle releases it."""
     a, b, c, d = (
         site.add(f"/{name}", (article, blog)[host % 2]("paper", story(1)), host=host)
         for name, host in zip("abcd", (0, 1, 2, 1), strict=True)
@@ -504,15 +504,17 @@ def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_ot
         site.add(f"/held/{n}", Answer(article(f"Held {n}", story(10 + n)), hold=door)) for n, door in enumerate(doors)
     ]
     lease = {"CONSTANTS": {"dedup_middleware.stores.redis:_LEASE": 1}} if uri.startswith("redis") else {}
-    shared = {**FEED, "DEDUP_STORE": uri, "CHECKPOINT_INTERVAL": 100, **lease}
+    packed = {"feed.jsonl": {"format": "jsonlines", "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}}
+    shared = {**FEED, "DEDUP_STORE": uri, **lease}
     plans = {"first": [a, held[0]], "second": [b, own, c, held[1]], "third": [d, held[2]]}
     begun = {}
     with ExitStack() as running:
         for name, urls in plans.items():
-            command = write_job(tmp_path / name, "sample_spiders.OneByOne", urls=",".join(urls), settings=shared)
+            more = {"FEEDS": packed} if name == "first" else {}
+            command = write_job(tmp_path / name, "sample_spiders.OneByOne", urls=",".join(urls), settings=shared | more)
             begun[name] = running.enter_context(Running(tmp_path / name, command))
             wait_until(partial(has_asked, site, urls[-1]))
-        first = begun["first"].kill()
+        begun["first"].kill()
         with closing(beside(uri, fingerprint.scheme)) as store:
             wait_until(lambda: len(crawls_at_work(store)) == 2)
         for door in doors[:2]:
@@ -520,10 +522,9 @@ def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_ot
         second = begun["second"].wait()
         doors[2].set()
         third = begun["third"].wait()
-    assert fed(first) == []
     assert [[item["url"] for item in outcome.dropped[:2]] for outcome in (second, third)] == [[b, c], [d]]
-    assert (fed(second), fed(third)) == ([own, held[1], b], held[2:])
+    assert (fed(second), fed(third)) == ([own, held[1], a], held[2:])
     assert [outcome.stats.get("dedup/items/released", 0) for outcome in (second, third)] == [1, 0]
     assert [outcome.problems for outcome in (second, third)] == [[], []]
     with closing(beside(uri, fingerprint.scheme)) as store:
-        assert (in_doubt(store, ()), to_release(store)) == (0, 0)
+        assert to_release(store) == 0

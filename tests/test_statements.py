@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 from library import Library
@@ -17,10 +19,14 @@ from dedup_middleware.api import Deduplicator
 from dedup_middleware.batch import archive
 from dedup_middleware.durability import Durability
 from dedup_middleware.index import dropped_items, schema, transfer
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import items
 from dedup_middleware.records import log
 from dedup_middleware.urls import canonical_identities, host_of, origin_of
+from dedup_middleware.visit import Decision, Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dedup_middleware"
@@ -138,7 +144,7 @@ def test_the_limits_are_those_of_the_code():
 def test_numbers_of_claims_and_checkpoints():
     assert "for at most two seconds" in DELIVERY
     assert items.MAX_WAIT == 2
-    assert "Every 100 confirmed pages" in DELIVERY
+    assert "after every 100 pages" in DELIVERY
     assert Durability.interval == 100
 
 
@@ -153,21 +159,37 @@ def test_no_more_duplicates_wait_than_requests_may_be_under_way():
     settings = SimpleNamespace(getint=lambda _: 3)
     crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(scraper=scraper))
     wait = items.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
-    visits = [SimpleNamespace(original_is_pending=True, overrule=lambda _: None) for _ in range(5)]
-    deduplication = SimpleNamespace(reconsider=lambda _: None, rests_on_claim=lambda _: True)
+    ended: list[Callable[[], None]] = []
+    visits = [SimpleNamespace(fate=Fate.WAIT, is_delivered=False) for _ in range(5)]
+    for visit in visits:
+        visit.give_up = partial(setattr, visit, "fate", Fate.KEEP)
+    deduplication = SimpleNamespace(
+        process=lambda visit, item: [Decision(visit.fate, item)],
+        is_delivered=lambda visit: visit.is_delivered,
+        await_original=lambda _, then: ended.append(then) or True,
+    )
 
     async def crawl() -> None:
         nonlocal is_full
-        waiting = [asyncio.create_task(wait.for_original(deduplication, visit)) for visit in visits]
+        waiting = [asyncio.create_task(wait.decisions(deduplication, visit, {})) for visit in visits]
         await asyncio.sleep(0)
         assert (counted.count("waits"), counted.count("waits/given_up")) == (3, 2)
         for visit in visits:
-            visit.original_is_pending = False
+            visit.fate = Fate.DROP
+        for then in ended:
+            then()
         await asyncio.gather(*waiting)
         is_full = True
-        visits[0].original_is_pending = True
-        await wait.for_original(deduplication, visits[0])
+        visits[0].fate = Fate.WAIT
+        await wait.decisions(deduplication, visits[0], {})
         assert (counted.count("waits"), counted.count("waits/given_up")) == (3, 3)
+        visits[0].fate, visits[0].is_delivered = Fate.WAIT, True
+        last = asyncio.create_task(wait.decisions(deduplication, visits[0], {}))
+        await asyncio.sleep(0)
+        assert (counted.count("waits"), counted.count("waits/given_up")) == (4, 3), "its original waits for a disk only"
+        visits[0].fate = Fate.DROP
+        ended[-1]()
+        await last
 
     asyncio.run(crawl())
 

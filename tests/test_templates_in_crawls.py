@@ -47,7 +47,7 @@ def test_branches_of_which_one_was_copied_elsewhere_are_kept(site, crawl):
     ]
     lines = [line for line in outcome.log.splitlines() if "INFO: dedup:" in line and "template" in line]
     assert "2 pages were dropped for a text that is a template" in lines[0]
-    assert "2 items were released" in lines[1].replace("dropped items", "items")
+    assert "2 items were released" in lines[1].replace("stored items", "items")
     assert "dropped items released" in outcome.log
     assert outcome.problems == []
     assert len(site.paths()) == len(urls), "no page is requested again"

@@ -39,7 +39,7 @@ from dedup_middleware.cli.store import info_text
 from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
-from dedup_middleware.index.in_doubt import Doubt, Override
+from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.transfer import opened_copy
 from dedup_middleware.methods.e_simhash import ESimHash
 from dedup_middleware.methods.p_simhash import PSimHash
@@ -74,7 +74,6 @@ DECODERS = {
     "postings": schema.decode_postings,
     "number": schema.decode_number,
     "identity": schema.decode_identity,
-    "doubt": partial(schema.decode, Doubt),
     "override": partial(schema.decode, Override),
     "dropped item": dropped_item,
     "drop": partial(schema.decode, dropped_items._Drop),
@@ -385,7 +384,7 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
     """Who shares it may have written more than URLs and texts: times, and the name of its fingerprints."""
     evil = "\x1b]0;x\x07\x9b31m"
     info = dict.fromkeys(("bytes", "originals", "duplicates", "dropped_items", "dropped_bytes", "to_release"), 0)
-    info |= {"in_doubt": 0, "crawls": 0, "schema": 1, "store": "memory:", "created": evil, "fingerprint": evil}
+    info |= {"crawls": 0, "schema": 1, "store": "memory:", "created": evil, "fingerprint": evil}
     stored = {"kind": "original", "since": evil, "clauses": 1, "repeated_by": [], "sentences": []}
     copy = stored | {"kind": "duplicate", "original_url": None, "score": 1.0}
     bare = {"url": "", "note": "", "record": None}

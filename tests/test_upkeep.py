@@ -25,8 +25,7 @@ from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import schema
 from dedup_middleware.index.forget import choose, forget
-from dedup_middleware.index.in_doubt import Doubt
-from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.shared import index_of
 from dedup_middleware.index.transfer import pairs_of
 from dedup_middleware.stores import open_store
 from dedup_middleware.urls import url_identity
@@ -131,16 +130,6 @@ class TestMoving:
     def test_what_a_published_method_made_moves_too(self, tmp_path: Path) -> None:
         assert moved(tmp_path / "shingles", "shingles")
 
-    def test_what_a_crash_has_left_in_doubt_is_not_copied(self, shop: Shop) -> None:
-        shop.crawl("a", *shop.stories[:2], shop.copies[0])
-        with closing(open_store(store_uri(shop.root / "a"), fingerprint_scheme=None)) as store:
-            original = index_of(store).find([url_identity(shop.stories[0])])
-            assert original is not None
-            store.write([(schema.doubt_key(original.number), schema.encode(Doubt("killed", None)))])
-        shop.run("a", "store", "export", "-o", "store.jsonl")
-        assert shop.report("b", "store", "import", "store.jsonl")["originals"] == 1
-        assert schema.IN_DOUBT[0] not in {key[:1] for key in shop.pairs("b")}
-
     def test_a_file_that_is_not_whole_changes_nothing(self, shop: Shop) -> None:
         shop.crawl("a", *shop.stories[:2])
         shop.run("a", "store", "export", "-o", "whole")
@@ -223,7 +212,7 @@ class TestMoving:
             assert done.exit_status == 0, done.err
             with pytest.raises(StoreLockedError):
                 list(pairs)
-            store.write([(schema.doubt_key(1), schema.encode(Doubt("crawl", None)))])
+            store.write([(schema.claimed_key(1), b"a worker")])
             with pytest.raises(StoreLockedError):
                 list(pairs_of(store))
 
@@ -301,7 +290,7 @@ class TestForgetting:
         shop.crawl("a")
         shop.run("a", "allow", shop.copies[0])
         report = shop.report("a", "store", "forget", "--host", "127.0.0.2", "--yes")
-        assert (report["originals"], report["duplicates"], report["in_doubt"]) == (1, 2, 1)
+        assert (report["originals"], report["duplicates"], report["to_release"]) == (1, 2, 1)
         assert "Kept 1 page" in shop.run("a", "store", "forget", shop.stories[0], "--yes").out
         assert shop.crawl("a", shop.partly).kept[:2] == [shop.copies[0], shop.partly]
 

@@ -20,10 +20,10 @@ from scrapy.utils.project import inside_project
 
 from dedup_middleware.cli.call import NothingYetError
 from dedup_middleware.cli.commands import TROUBLE, Subcommand
-from dedup_middleware.cli.store import crawls_at_work, in_doubt, to_release
+from dedup_middleware.cli.store import crawls_at_work, to_release
 from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown
 from dedup_middleware.fingerprints import fingerprinter
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.feeds import place_of
 from dedup_middleware.plugin.spider_middleware import DropLogFormatter
@@ -251,14 +251,11 @@ def _opened(store: OpenStore, config: Config) -> Iterator[Finding]:
     at_work = crawls_at_work(store)
     if at_work:
         yield Finding(OK, "store", f"shared by {plural(len(at_work), 'crawl')} now")
-    items, originals = to_release(store), in_doubt(store, at_work)
-    if items or originals:
-        pending = f"{plural(items, 'dropped item')} to release, {plural(originals, 'original')} in doubt after a crash"
-        yield Finding(
-            NOTE, "store", f"pending: {pending}", "crawl again with the same spider, and the same JOBDIR if it had one"
-        )
+    if items := to_release(store):
+        remedy = "crawl again with the same spider, and the same JOBDIR if it had one"
+        yield Finding(NOTE, "store", f"pending: {plural(items, 'item')} to release", remedy)
     else:
-        yield Finding(OK, "store", "no pending recovery work")
+        yield Finding(OK, "store", "no item is to be released")
 
 
 def _disk(config: Config) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.economy.stored import rules_of_shape
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import is_marked
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.log import Record, RecordFilter, Records, log_exists

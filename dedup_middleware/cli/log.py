@@ -9,7 +9,7 @@ from dedup_middleware.cli.call import add_page_filter, add_run_option, share
 from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError, StoreError
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.counts import counts_of
 from dedup_middleware.records.log import RecordFilter, Records, log_of, run_named
 from dedup_middleware.stores import store_exists

@@ -13,7 +13,7 @@ from dedup_middleware.economy.rules import TO_BE_FINAL
 from dedup_middleware.economy.stored import learned_in, switch_off
 from dedup_middleware.economy.waiting import LEFT_OUT, is_list
 from dedup_middleware.errors import NothingFoundError, UnreadableError
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.log import host_named
 from dedup_middleware.terminal import plural, tell
 from dedup_middleware.text.clauses import one_line

@@ -16,14 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, whole_file
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.durability import recover
 from dedup_middleware.economy.stored import forget_host
 from dedup_middleware.errors import CallError, ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import schema, transfer
+from dedup_middleware.index.dropped_items import Release
 from dedup_middleware.index.forget import choose, forget
-from dedup_middleware.index.in_doubt import InDoubt
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.crawls import remove_counts
 from dedup_middleware.records.log import host_named, log_exists, observer_logs_beside, refuse_foreign_log, remove_log
 from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, refusals, size_of_store, store_exists
@@ -32,7 +31,7 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.forget import Chosen
@@ -70,7 +69,6 @@ def store_info(uri: str) -> dict[str, Any]:
             "dropped_items": index.dropped.count,
             "dropped_bytes": index.dropped.size,
             "to_release": to_release(store),
-            "in_doubt": in_doubt(store, at_work),
             "crawls": len(at_work),
         }
 
@@ -88,7 +86,6 @@ def info_text(found: Mapping[str, Any]) -> str:
         "duplicates": f"{found['duplicates']:,}",
         "dropped items": f"{found['dropped_items']:,}, {found['dropped_bytes']:,} bytes",
         "to release": plural(found["to_release"], "item"),
-        "in doubt": plural(found["in_doubt"], "original"),
         "in use by": plural(found["crawls"], "crawl"),
     }
     return "\n".join(f"{name:<14} {one_line(value)}" for name, value in lines.items())
@@ -100,13 +97,9 @@ def crawls_at_work(store: OpenStore) -> list[bytes]:
 
 
 def to_release(store: OpenStore) -> int:
-    """Return how many dropped items the next crawl releases. A scan."""
-    return sum(1 for _ in store.scan(*schema.RELEASES))
-
-
-def in_doubt(store: OpenStore, at_work: Collection[bytes]) -> int:
-    """Return how many originals are in doubt, without those of the workers *at_work*. A scan."""
-    return sum(doubt.worker not in at_work for _, doubt in InDoubt(store).left_behind())
+    """Return how many items the next crawl releases, without those that processes at work have. A scan."""
+    marks = [schema.decode(Release, value) for _, value in store.scan(*schema.RELEASES)]
+    return sum(not (mark.holder and store.worker and store.is_at_work(mark.holder)) for mark in marks)
 
 
 # --- forget
@@ -138,7 +131,7 @@ def forget_pages(call: Call) -> None:
     store = without_secrets(config.store, redact=False)
     with _index(config) as index, progress("choosing pages"):
         chosen = choose(index, **wanted)
-    if opts.url and not (chosen.total or chosen.in_doubt):
+    if opts.url and not (chosen.total or chosen.to_release):
         shown_url = without_secrets(wanted["url"], redact=config.redact_query)
         raise NothingFoundError(f"{shown_url} is not stored in {store}. See `scrapy dedup explain URL`.")
     if chosen.total and not (opts.yes or opts.dry_run):
@@ -156,7 +149,7 @@ def forget_pages(call: Call) -> None:
             "dry_run": opts.dry_run,
             "originals": len(chosen.originals),
             "duplicates": len(chosen.duplicates),
-            "in_doubt": chosen.in_doubt,
+            "to_release": chosen.to_release,
             "urls": chosen.urls,
         }
         print(json.dumps(report))
@@ -184,8 +177,8 @@ def _forgotten_text(config: Config, chosen: Chosen, *, is_dry_run: bool) -> str:
     lines += [f"    {one_line(url)}" for url in chosen.urls]
     if chosen.total > len(chosen.urls):
         lines.append(f"    and {chosen.total - len(chosen.urls)} more")
-    if chosen.in_doubt:
-        lines.append(f"Kept {plural(chosen.in_doubt, 'page')} that the next crawl has to recover first")
+    if chosen.to_release:
+        lines.append(f"Kept {plural(chosen.to_release, 'page')} with items that the next crawl has to release first")
     if chosen.total and not is_dry_run and parse_uri(config.store)[0] in ON_DISK:
         lines.append(
             f"To reclaim their disk space now: `{refusals.scrapy_dedup('store', 'compact', store=config.store)}`"
@@ -260,8 +253,8 @@ def export(call: Call) -> None:
     config, output = call.config, call.opts.output
     opening = index_for_command(config.store, "store export", fingerprint=config.fingerprint)
     with opening as (store, index), _opened(output) as file:
-        # A copy has nothing that a crash has left to be done.
-        recover(index)
+        # A copy has no claims that a crash has left open.
+        index.sweep()
         lines = transfer.lines_of(store.header, transfer.pairs_of(store))
         for line in lines if output == "-" else counted(lines, "lines written"):
             file.write(line + "\n")

@@ -25,7 +25,6 @@ from dedup_middleware.stores import refusals
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dedup_middleware.index.in_doubt import InDoubt
     from dedup_middleware.stores import OpenStore
 
     Pair = tuple[bytes, bytes]
@@ -47,21 +46,17 @@ class Release(NamedTuple):
     """The only JOBDIR whose crawl may; empty for any, and where a person has allowed its page."""
     by_person: bool
     """Whether a person has allowed its page: then it is kept in any case."""
-    worker: bytes = b""
-    """The process that releases it, in a shared store."""
+    holder: bytes = b""
+    """The process that releases it, or that has its feed open: no other releases it as long as that is at work."""
     key: bytes = b""
     """Empty where it is stored: it is in the key of the store."""
 
 
 class _Drop(NamedTuple):
     same: bytes
-    """16 bytes that are equal for all drops of the same item."""
+    """16 bytes that are equal for all drops of the same item; empty for a kept item."""
     size: int
     """Bytes of the stored item."""
-    relies_on: str
-    """The crawl that has to make the original durable; empty if it is."""
-    run: str
-    """The crawl that dropped the item."""
 
 
 class DroppedItem(NamedTuple):
@@ -70,11 +65,11 @@ class DroppedItem(NamedTuple):
     number: int
     """The number of its page."""
     original: int
-    """The number of the page that its page repeats."""
+    """The number of the page that its page repeats; of an item that was kept, that of its own page."""
     spider: str
     run: str
     crawl: str
-    """The only JOBDIR whose crawl may release it after a crash; empty for any."""
+    """The only JOBDIR whose crawl may release it; empty for any."""
     for_feed: bool
     """Whether a feed wanted it: then it waits for a crawl in which one does."""
     time: str
@@ -104,20 +99,19 @@ class DroppedItems:
     Methods that change them return pairs and keys for the batch that they belong to.
     """
 
-    def __init__(self, store: OpenStore, in_doubt: InDoubt) -> None:
+    def __init__(self, store: OpenStore, holder: bytes) -> None:
+        """*holder* is the name of this process among those that have had the store open."""
         self._store = store
-        self._in_doubt = in_doubt
+        self.holder = holder
         self._size: int | None = None
 
     # --- a drop
 
-    def pairs(  # noqa: PLR0913, PLR0917 - what is stored
-        self, number: int, original: int, relies_on: str, header: dict[str, Any], data: bytes, same: bytes
-    ) -> list[Pair]:
+    def pairs(self, number: int, original: int, header: dict[str, Any], data: bytes, same: bytes) -> list[Pair]:
         """Return what stores an item of the page *number*, dropped now in favour of *original*. Its own pair is first.
 
-        *relies_on* is the crawl that must make *original* durable; empty if it is. *header* has the fields of
-        :class:`DroppedItem` that are not known otherwise. *same* is equal for all drops of the same item.
+        *header* has the fields of :class:`DroppedItem` that are not known otherwise. *same* is equal for all drops of
+        the same item.
         """
         now = time.time_ns() // 1_000
         key = now.to_bytes(8, "big") + os.urandom(4)
@@ -127,8 +121,17 @@ class DroppedItems:
         }
         item = DroppedItem(number=number, original=original, time=moment, data=data, **known)
         value = schema.encode_postings((number, original)) + zlib.compress(schema.encode(item), 1)
-        drop = _Drop(same, len(value), relies_on, item.run)
+        drop = _Drop(same, len(value))
         return [(_item_key(key), value), (_page_key(number, key), schema.encode(drop))]
+
+    def kept_pairs(self, number: int, header: dict[str, Any], data: bytes) -> list[Pair]:
+        """Return what stores a kept item of the original *number* until its feed has ended.
+
+        It is marked as to be released, by other processes once this one is not at work any more.
+        """
+        pairs = self.pairs(number, number, header, data, b"")
+        release = Release(header["spider"], header["crawl"], by_person=False, holder=self.holder)
+        return [*pairs, (_release_key(pairs[0][0][1:]), schema.encode(release))]
 
     def deletes(self, items: Iterable[DroppedItem]) -> list[bytes]:
         """Return the keys of these items, and of their marks as to be released."""
@@ -156,11 +159,6 @@ class DroppedItems:
 
     # --- releases
 
-    def lost_with(self, original: int, run: str) -> list[bytes]:
-        """Return the keys of the items whose drops rely on the crawl *run* of *original*. A scan, and one a page."""
-        pages = [schema.last_number(key) for key, _ in self._store.scan(*schema.within(schema.repeats_key(original)))]
-        return [key for number in pages for key, drop in self._drops(number) if drop.relies_on == run]
-
     def of_page(self, number: int) -> list[bytes]:
         """Return the keys of the items of the page *number*, oldest first. One scan."""
         return [key for key, _ in self._drops(number)]
@@ -172,13 +170,13 @@ class DroppedItems:
         """
         items = [*items]
         marks = self._store.get_many([_release_key(item.key) for item in items])
-        workers = (b"" if mark is None or not by_person else schema.decode(Release, mark).worker for mark in marks)
+        holders = (b"" if mark is None or not by_person else schema.decode(Release, mark).holder for mark in marks)
         return [
             (
                 _release_key(item.key),
-                schema.encode(Release(item.spider, "" if by_person else item.crawl, by_person, worker)),
+                schema.encode(Release(item.spider, "" if by_person else item.crawl, by_person, holder)),
             )
-            for item, mark, worker in zip(items, marks, workers, strict=True)
+            for item, mark, holder in zip(items, marks, holders, strict=True)
             if by_person or mark is None
         ]
 
@@ -190,19 +188,28 @@ class DroppedItems:
                 yield release._replace(key=key[1:])
 
     def is_free(self, release: Release) -> bool:
-        """Return whether no other process is carrying out *release*."""
-        return release.worker in (b"", self._store.worker) or not self._store.is_at_work(release.worker)
+        """Return whether no process at work is carrying out *release*, or has its feed open."""
+        if not self._store.worker:
+            return release.holder != self.holder
+        return not release.holder or not self._store.is_at_work(release.holder)
 
     def take(self, release: Release) -> bool:
         """Return whether this process may carry out *release*, and write down that it does. In a transaction."""
-        if not self._store.worker:
-            return True
         key = _release_key(release.key)
         (value,) = self._store.get_many([key])
         if value is None or not self.is_free(schema.decode(Release, value)):
             return False
-        self._store.write([(key, schema.encode(release._replace(worker=self._store.worker, key=b"")))])
+        self._store.write([(key, schema.encode(release._replace(holder=self.holder, key=b"")))])
         return True
+
+    def adopt(self, keys: Iterable[bytes], former: bytes) -> None:
+        """Take over those of the marks with these *keys* that the process *former*, this one until now, has made."""
+        keys = [key for key in keys if key[:1] == schema.RELEASES[0]]
+        found = zip(keys, self._store.get_many(keys), strict=True) if keys else ()
+        marks = [(key, schema.decode(Release, value)) for key, value in found if value is not None]
+        ours = [(key, mark._replace(holder=self.holder)) for key, mark in marks if mark.holder == former]
+        if ours:
+            self._store.write([(key, schema.encode(mark)) for key, mark in ours])
 
     # --- reading
 
@@ -217,29 +224,33 @@ class DroppedItems:
         """Yield all dropped items, oldest first."""
         with refusals.of_value(self._store.uri):
             for key, value in self._store.scan(*schema.DROPPED):
-                yield _decoded(key[1:], value)
+                item = _decoded(key[1:], value)
+                if item.number != item.original:
+                    yield item
 
     @property
     def count(self) -> int:
         """How many there are. One scan of small values."""
-        return sum(1 for _ in self._store.scan(*schema.DROPPED_OF_PAGES))
+        return len(self._sizes())
 
     @property
     def size(self) -> int:
         """Bytes of the dropped items. A scan of small values the first time."""
         if self._size is None:
-            with refusals.of_value(self._store.uri):
-                drops = self._store.scan(*schema.DROPPED_OF_PAGES)
-                self._size = sum(schema.decode(_Drop, value).size for _, value in drops)
+            self._size = sum(self._sizes())
         return self._size
+
+    def _sizes(self) -> list[int]:
+        with refusals.of_value(self._store.uri):
+            drops = [schema.decode(_Drop, value) for _, value in self._store.scan(*schema.DROPPED_OF_PAGES)]
+        return [drop.size for drop in drops if drop.same]
 
     # --- bounds
 
     def make_room(self, added: int, *, size: int, age: timedelta | None) -> None:
         """Remove the oldest items beyond *size* bytes in all, now that *added* bytes were written.
 
-        The first call also removes those older than *age*. An item whose original is not durable stays, and so does one
-        that is to be released.
+        The first call also removes those older than *age*. An item that is to be released stays.
         """
         is_first, self._size = self._size is None, self.size + added
         oldest = int((time.time() - age.total_seconds()) * 1e6) if is_first and age is not None else 0
@@ -249,19 +260,10 @@ class DroppedItems:
         for key, value in self._store.scan(*schema.DROPPED):
             if self._size <= size and key[1:] >= oldest.to_bytes(8, "big"):
                 break
-            if self._may_go(key[1:], value):
+            if self._store.get_many([_release_key(key[1:])]) == [None]:
                 self._size -= len(value)
                 deletes += _keys(schema.decode_number(value), key[1:])
         self._store.write([], deletes)
-
-    def _may_go(self, key: bytes, value: bytes) -> bool:
-        number, original = schema.decode_number(value), schema.decode_number(value[schema.NUMBER_BYTES :])
-        described, release = self._store.get_many([_page_key(number, key), _release_key(key)])
-        if release is not None:
-            return False
-        relies_on = "" if described is None else schema.decode(_Drop, described).relies_on
-        doubt = self._in_doubt.of(original) if relies_on else None
-        return doubt is None or relies_on not in doubt.runs
 
 
 def _item_key(key: bytes) -> bytes:

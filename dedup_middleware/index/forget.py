@@ -26,8 +26,8 @@ class Chosen(NamedTuple):
     originals: set[int]
     duplicates: set[int]
     """With those whose original is forgotten."""
-    in_doubt: int
-    """Pages that stay, because a crawl is to release or to roll back what a crash has left."""
+    to_release: int
+    """Pages that stay, because a crawl is to release their items."""
     urls: list[str]
     """The first few."""
 
@@ -54,8 +54,7 @@ def choose(
             return False
         return older_than is None or datetime.fromisoformat(page.time) < now - older_than
 
-    awaited = {schema.decode_number(key[1:]) for key, _ in index.store.scan(*schema.IN_DOUBT)}
-    awaited |= {item.number for item in index.dropped.get(key[1:] for key, _ in index.store.scan(*schema.RELEASES))}
+    awaited = {item.number for item in index.dropped.get(key[1:] for key, _ in index.store.scan(*schema.RELEASES))}
     for page in filter(is_wanted, index.pages()):
         if page.number in awaited:
             stay.add(page.number)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
-from dedup_middleware.index.in_doubt import InDoubt
 from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, Lookup, signature_keys
 from dedup_middleware.model import TEXT_LIMIT, Scope, StoredPage
 from dedup_middleware.urls import canonical_identities
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedup_middleware.fingerprints.method import Method
-    from dedup_middleware.index.in_doubt import Doubt
-    from dedup_middleware.index.opening import OpenClaims
-    from dedup_middleware.model import Eligibility, Kept, Match, PackedSignature, Page
+    from dedup_middleware.index.claims import OpenClaims
+    from dedup_middleware.index.dropped_items import Pair
+    from dedup_middleware.model import Eligibility, Match, PackedSignature, Page
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
@@ -53,30 +52,33 @@ class Index(Lookup):
         self, store: OpenStore, claims: OpenClaims, *, method: Method | None = None, eligibility: Eligibility = ALL
     ) -> None:
         super().__init__(store, claims, method=method, eligibility=eligibility)
-        self.in_doubt = InDoubt(store)
-        self.dropped = DroppedItems(store, self.in_doubt)
+        self.dropped = DroppedItems(store, store.worker or claims.holder)
         self._places = range(0)
 
-    @property
-    def version(self) -> int:
-        """A number that grows whenever the answer to a lookup may have changed. Writes of other processes count."""
+    def read_version(self) -> int:
+        """Return a number that grows whenever a lookup may return something else, also by writes of other processes.
+
+        In a shared store, a round trip.
+        """
         if self.store.worker:
-            self._claims.notice_others(self.store.changes_of_others())
-        return self._claims.version
+            self.open_claims.notice_others(self.store.changes_of_others())
+        return self.open_claims.version
 
     def changed_since(self, version: int, page: Page) -> bool:
-        """Return whether a verdict on *page* that was made at *version* may be another by now.
+        """Return whether a verdict on *page* that was made at *version* may be another by now. A round trip as above.
 
-        Where it returns ``False`` in a transaction, that ends only if no other process has written.
+        In a transaction of a shared store whose writes rest on a ``False``, `require_unchanged` first.
         """
-        is_changed = self.version != version and self._claims.changed_since(version, page)
-        if self.store.worker and not is_changed:
+        return self.read_version() != version and self.open_claims.changed_since(version, page)
+
+    def require_unchanged(self) -> None:
+        """Let the transaction end only if no other process has written; it is repeated if one has."""
+        if self.store.worker:
             self.store.require_unchanged()
-        return is_changed
 
     def touch(self, pages: Iterable[StoredPage]) -> None:
         """Note that what is known of *pages* has changed."""
-        self._claims.touch(*(keys for page in pages for keys in (page.hashes, page.identities)))
+        self.open_claims.touch(*(keys for page in pages for keys in (page.hashes, page.identities)))
 
     def atomically(self, work: Callable[[], _T]) -> _T:
         """Return what *work* returns; in a store that processes share, no other writes while it runs."""
@@ -107,56 +109,65 @@ class Index(Lookup):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
-        return self._claims.add(page)
+        return self.open_claims.add(page)
 
     def void_claim(self, number: int) -> None:
         """End the claim *number*: no page owns its text any more."""
-        self._claims.remove(number)
+        self.open_claims.remove(number)
 
     def _ended(self, claim: int) -> list[StoredPage]:
         """End a *claim* for good; return what of it is in the store, and ends with the batch that replaces it."""
         self.void_claim(claim)
         return []
 
-    def void_dead_claims(self) -> None:
+    def join(self) -> None:
+        """Note that this process begins to crawl, in a shared store."""
+
+    def sweep(self) -> None:
         """Remove the open claims of processes that are not at work any more; a private store has none."""
 
     # --- pages
 
     def commit(
-        self, page: Page, *, claim: int | None = None, durable: bool = False, feeds: frozenset[str] | None = frozenset()
+        self,
+        page: Page,
+        *,
+        claim: int | None = None,
+        feeds: frozenset[str] | None = frozenset(),
+        items: Callable[[int], list[Pair]] = lambda _: [],
     ) -> StoredPage | None:
         """Store *page* as an original that *feeds* have taken, in one batch; what its identity held is superseded.
 
-        Its *claim*, if it has one, ends. It is in doubt, unless it is *durable*, or all its content was, by the same
-        crawl and feeds. Return it, ``None`` where nothing has changed.
+        Its *claim*, if it has one, ends. What *items* returns for its number is put with it. Return it, ``None`` where
+        nothing has changed.
         """
-        return self.atomically(lambda: self._commit(page, claim, feeds, durable=durable))
+        return self.atomically(lambda: self._commit(page, claim, feeds, items))
 
     def _commit(
-        self, page: Page, claim: int | None, feeds: frozenset[str] | None, *, durable: bool
+        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[Pair]]
     ) -> StoredPage | None:
         if page.known is not None:
-            return self._commit_again(page, durable=durable, feeds=feeds)
+            return self._commit_again(page, feeds, items)
         ended = [] if claim is None else self._ended(claim)
         own = self.same(page.identities)
         former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].has_text_of(page) and _has_given(own[0], page) else None
-        reached = self._reached(page, known, feeds)
         changes = Changes(self, page.run)
         number = next((before.number for before in (*own, *ended)), None) or self.new_number(page.url)
-        stored = StoredPage.of(page, number, feeds=reached)
-        changes.puts += self._doubt(stored, known, self.in_doubt.of(number) if own else None, durable=durable)
+        stored = StoredPage.of(page, number, feeds=self._reached(page, known, feeds))
         named = schema.encode_number(number)
         changes.puts += [
             (schema.canonical_key(identity), named) for identity in canonical_identities(page.features, page.url)
         ]
+        changes.puts += items(number)
         superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
         self._write(changes, stored, page, own, ended, superseded=superseded)
         return stored
 
-    def _commit_again(self, page: Page, *, durable: bool, feeds: frozenset[str] | None) -> StoredPage | None:
+    def _commit_again(
+        self, page: Page, feeds: frozenset[str] | None, items: Callable[[int], list[Pair]]
+    ) -> StoredPage | None:
         """Note that *page*, an unread original, was kept again.
 
         Only what has changed is written: what its items contain, which feeds have it, and, where that matters, when and
@@ -165,62 +176,40 @@ class Index(Lookup):
         known = self._still(page)
         if known is None:
             return None
-        given = known if _has_given(known, page) else None
-        reached = self._reached(page, given, feeds)
+        reached = self._reached(page, known if _has_given(known, page) else None, feeds)
         kept = StoredPage.of(page, known.number, feeds=reached).kept
         stored = replace(known, kept=kept, item_content=page.item_content)
         key, texts = schema.item_text_key(known.number), item_texts(stored)
         packed = schema.encode_text(texts, TEXT_LIMIT) if texts else None
         is_as_it_was = not _differ(stored, known) and (packed is None or self.store.get_many([key]) == [packed])
-        doubt = self.in_doubt.of(known.number)
-        is_certain = doubt is None and reached == known.kept.feeds
-        if is_as_it_was and is_certain and self.eligibility.is_all:
+        if is_as_it_was and reached == known.kept.feeds and self.eligibility.is_all:
             self._met_again.add(known.number)
             self._met_by = page.run
             return None
         changes = Changes(self, page.run)
-        changes.puts += self._doubt(stored, given, doubt, durable=durable)
+        changes.puts += items(known.number)
         changes.put_page(stored, None, body=page.body_digest)
         changes.put_or_delete(key, packed)
         changes.write()
         self.touch([stored])
         return stored
 
-    def _doubt(
-        self, stored: StoredPage, known: StoredPage | None, doubt: Doubt | None, *, durable: bool
-    ) -> list[tuple[bytes, bytes]]:
-        """Return what puts *stored*, confirmed now, in doubt unless it is *durable*; see `InDoubt.after`.
-
-        If other crawls may still lose items with content that it has not any more, it does not stand in for them: what
-        was dropped in favour of those is released.
-        """
-        after = None if durable else self.in_doubt.after(stored, known, doubt)
-        pairs = [] if after is None else [(schema.doubt_key(stored.number), schema.encode(after))]
-        if known is None and doubt is not None:
-            runs = [run for run in doubt.runs if run != stored.run]
-            lost = self.dropped.get(key for run in runs for key in self.dropped.lost_with(stored.number, run))
-            pairs += self.dropped.to_release(lost)
-        return pairs
-
     def _still(self, page: Page) -> StoredPage | None:
         """Return what the store has of an unread *page* if that is as it was when the page was looked up."""
         known = page.known
-        if known is None or not self.changed_since(page.known_at, page):
+        if known is None:
+            return None
+        if not self.changed_since(page.known_at, page):
+            self.require_unchanged()
             return known
         own = self.same(page.identities)
         return own[0] if len(own) == 1 and not _differ(own[0], known) else None
 
     def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str] | None) -> frozenset[str] | None:
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
-        if known is None or feeds is None:
+        if known is None or feeds is None or (self.eligibility.scope is Scope.CRAWL and known.run != page.run):
             return feeds
-        before: Kept | None = known.kept
-        if known.run != page.run and (doubt := self.in_doubt.of(known.number)) is not None:
-            # What another crawl has kept and is still in doubt may be lost.
-            before = doubt.before
-        if before is None or (self.eligibility.scope is Scope.CRAWL and before.run != page.run):
-            return feeds
-        return None if before.feeds is None else feeds | before.feeds
+        return None if known.kept.feeds is None else feeds | known.kept.feeds
 
     def remember_duplicate(
         self,
@@ -245,18 +234,6 @@ class Index(Lookup):
         changes.deletes += deletes
         self._write(changes, StoredPage.of(page, number, match), page, own)
         return number
-
-    def roll_back(self, number: int, doubt: Doubt) -> None:
-        """Let an original in *doubt* be what it was before; without that, remove it. Call it within :meth:`atomically`.
-
-        Its doubt stays: the caller releases what was dropped in favour of it, and clears the doubt with that.
-        """
-        page = self.page(number)
-        if doubt.before is None or page is None:
-            self._remove(number)
-            return
-        self.store.write([(schema.page_key(number), schema.encode_page(replace(page, kept=doubt.before)))])
-        self.touch([page])
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove these pages, in a batch each: their text is not owned any more."""
@@ -312,7 +289,7 @@ class Index(Lookup):
         changes.write()
         touched = (stored, *own, *superseded)
         owned = (known.hashes for known in touched if known.original is None)
-        self._claims.touch(*owned, *(known.identities for known in touched))
+        self.open_claims.touch(*owned, *(known.identities for known in touched))
 
 
 def _differ(stored: StoredPage, known: StoredPage) -> bool:

@@ -14,7 +14,7 @@ import xxhash
 
 from dedup_middleware.fingerprints.method import MAX_PACKED, packed, unpacked
 from dedup_middleware.index import schema
-from dedup_middleware.index.in_doubt import Overrides
+from dedup_middleware.index.overrides import Overrides
 from dedup_middleware.model import TEXT_LIMIT, Eligibility, Fingerprint, Match, PackedSignature, Page
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.fingerprints.method import Method, Signature
-    from dedup_middleware.index.opening import OpenClaims
-    from dedup_middleware.model import Fetched, StoredPage
+    from dedup_middleware.index.claims import OpenClaims
+    from dedup_middleware.model import Fetched, ItemContent, StoredPage
     from dedup_middleware.stores import OpenStore
 
 #: A clause on more kept pages than this is boilerplate: copies are dropped, so a clause of a story is on few kept
@@ -64,7 +64,7 @@ class Lookup:
     ) -> None:
         self.store = store
         self.eligibility = eligibility
-        self._claims = claims
+        self.open_claims = claims
         self._reading = refusals.of_value(store.uri)
         self.signatures = None if method is None else SignatureIndex(store, claims, method)
         with self._reading:
@@ -89,7 +89,7 @@ class Lookup:
         known = self.page(number) if digest == body_digest else None
         if known is None or known.original is not None or (known.url, known.identities) != (url, identities):
             return None
-        return _unread(known, self._claims.version, run, body_digest)
+        return _unread(known, self.open_claims.version, run, body_digest)
 
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
         """Return the stored pages with one of these *identities*. Two reads, or one for none."""
@@ -127,7 +127,7 @@ class Lookup:
 
     def claimed(self, number: int) -> StoredPage | None:
         """Return the page *number* if its claim is open."""
-        return self._claims.pages.get(number)
+        return self.open_claims.pages.get(number)
 
     def pages(self) -> Iterator[StoredPage]:
         """Yield every stored page, originals and duplicates, oldest first."""
@@ -147,7 +147,7 @@ class Lookup:
     def text(self, number: int) -> list[str]:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One read."""
         if number < 0:
-            return [*self._claims.texts.get(number, ())]
+            return [*self.open_claims.texts.get(number, ())]
         return self._text(schema.text_key(number))
 
     def item_text(self, original: StoredPage) -> list[str]:
@@ -155,6 +155,18 @@ class Lookup:
         if original.item_content is None or original.item_content.is_text_of(original.hashes):
             return self.text(original.number)
         return self._text(schema.item_text_key(original.number))
+
+    def gave_the_same(self, page: Page, content: ItemContent, *, several: bool) -> bool:
+        """Return whether an unread original still owns the same text, now that its items have this *content*.
+
+        A page with one item owns its text, regardless of what the item contains. If it has *several* items, or had
+        several the last time, they must contain what they contained then. One read, or none.
+        """
+        known = page.known
+        if known is None or (known.exact_digest and not several):
+            return known is not None
+        is_same = known.item_content == content and "\n".join(self.item_text(known)) == "\n".join(content.texts)
+        return is_same and several and known.hashes <= content.hashes
 
     def _text(self, key: bytes) -> list[str]:
         (value,) = self.store.get_many([key])
@@ -171,7 +183,7 @@ class Lookup:
         Where not all of its text is kept, its clauses have no weights.
         """
         text = self.text(stored.number)
-        page = replace(_unread(stored, self._claims.version, run, b""), paragraphs=tuple(text), known=None)
+        page = replace(_unread(stored, self.open_claims.version, run, b""), paragraphs=tuple(text), known=None)
         again = fingerprint(text)
         if self.is_cut(text) or again.digest != stored.digest:
             return page
@@ -181,7 +193,7 @@ class Lookup:
 
     def look_up(self, page: Page) -> Found:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
-        identities, hashes, pending = page.identities, [*page.fingerprint.weights], self._claims.holders
+        identities, hashes, pending = page.identities, [*page.fingerprint.weights], self.open_claims.holders
         whole = schema.whole_text_key(page.fingerprint.exact_digest, page.features)
         keys = [schema.identity_key(i) for i in identities]
         keys += [schema.claims_key(i) for i in identities] if self.store.worker else ()

@@ -13,10 +13,9 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
     e<text and title, 8>       posting list of a whole text under its title
     a<identity, 16>            page number: the original that names this URL, of its own host, as canonical
     o<page number><page number>   nothing: of that original, this page is a duplicate
-    u<page number, 7>          why an original is in doubt, see `in_doubt.Doubt`
     d<template, 8>             nothing: that text is a template
     d<template, 8><page number>   nothing: the page was dropped for that text, which may be a template
-    x<identity><identity>      two pages that a person has marked as different, see `in_doubt.Override`
+    x<identity><identity>      two pages that a person has marked as different, see `overrides.Override`
     j, v, r                    dropped items, see `dropped_items`
     h<rule id, 8>              a rule about addresses or a trap, see `economy.stored`
     k, l, m                    what published methods look pages up by, see `lookup.SignatureIndex`
@@ -77,7 +76,7 @@ def within(prefix: bytes) -> tuple[bytes, bytes]:
 
 NEXT_PLACE_KEY = b"n"
 PAGES, DUPLICATES, TEMPLATES = map(within, (b"p", b"o", b"d"))
-IN_DOUBT, OVERRIDES, WORKERS, CLAIMED = map(within, (b"u", b"x", b"w", b"g"))
+OVERRIDES, WORKERS, CLAIMED = map(within, (b"x", b"w", b"g"))
 DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
 RULES = within(b"h")
 
@@ -107,7 +106,7 @@ def _named(kind: bytes, name: bytes) -> bytes:
 
 # Of a page's number, of an identity, of a `template_hash`, of a worker: as in the table above.
 page_key, text_key, item_text_key, signature_key = (partial(_numbered, kind) for kind in (b"p", b"t", b"s", b"m"))
-doubt_key, claimed_key, repeats_key = (partial(_numbered, kind) for kind in (b"u", b"g", b"o"))
+claimed_key, repeats_key = (partial(_numbered, kind) for kind in (b"g", b"o"))
 identity_key, canonical_key, claims_key = (partial(_named, kind) for kind in (b"i", b"a", b"q"))
 template_key, worker_key = partial(_named, b"d"), partial(_named, b"w")
 

@@ -36,7 +36,6 @@ _MAX_KEY = 64
 _ALL = b"\x01", b"\xff" * 64
 # The kinds of keys that are copied: all but those that processes at work have.
 _COPIED = frozenset(bytes((kind,)) for kind in b"acdehijklmnoprstvx")
-_AT_WORK = frozenset((schema.IN_DOUBT[0], schema.CLAIMED[0]))
 # Pairs and bytes that are written at once.
 _PAIRS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 8 * 2**20
 
@@ -60,11 +59,11 @@ def lines_of(header: Header, pairs: Iterable[Pair]) -> Iterator[str]:
 def pairs_of(store: OpenStore) -> Iterator[Pair]:
     """Yield what a copy of *store* has; `StoreLockedError` if a crawl is at work in it.
 
-    The caller has recovered it: then only a crawl at work has claims open, or originals in doubt.
+    The caller has swept it: then only a crawl at work has claims open.
     """
     others = store.changes_of_others()
     for pair in store.scan(*_ALL):
-        if pair[0][:1] in _AT_WORK:
+        if pair[0][:1] == schema.CLAIMED[0]:
             raise refusals.locked(store.uri)
         if pair[0][:1] in _COPIED:
             yield pair

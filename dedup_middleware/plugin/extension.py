@@ -181,6 +181,7 @@ class DedupExtension(Listener):
             flush=self.feeds.flush if self.feeds.exist else None,
             disks=self._disks,
             feeds_wanting=self.feeds.wanting,
+            feeds_end_late=self.feeds.end_late,
         )
         item_codec.PROJECT.give([type(self.crawler.spider)])
         self.releaser = Releaser(deduplication)

@@ -130,6 +130,10 @@ class Feeds:
             return None
         return frozenset([_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count])
 
+    def end_late(self) -> bool:
+        """Return whether there is a feed that is on disk only when it ends."""
+        return any(not _is_writable(slot) for slot in self._open)
+
     def flush(self) -> tuple[set[Hashable], Wait]:
         """Hand what the feeds took to the operating system.
 
@@ -139,10 +143,11 @@ class Feeds:
         closing: set[Hashable] = {slot for slot in self._slots if slot not in self._open and slot.itemcount}
         with ExitStack() as opened:
             descriptors: dict[int, str] = {}
-            for slot in self._open:
-                if slot.itemcount and not _is_writable(slot):
+            # One that has ended is not open any more, or not for long.
+            for slot in (slot for slot in self._open if slot.itemcount and slot in self._slots):
+                if not _is_writable(slot) or (slot.file is not None and slot.file.closed):
                     closing.add(slot)
-                elif slot.itemcount and (descriptor := _flushed(slot)) is not None:
+                elif (descriptor := _flushed(slot)) is not None:
                     # Closed if another one cannot be flushed, and when all have been waited for.
                     opened.callback(os.close, descriptor)
                     descriptors[descriptor] = _shown(slot)
@@ -189,9 +194,12 @@ def _name(kind: type) -> str:
 
 
 def _is_writable(slot: FeedSlot) -> bool:
-    """Return whether what *slot* took can be flushed before the feed ends."""
-    ours = type(slot.exporter).__module__ == "scrapy.exporters" and not isinstance(slot.file, PostProcessingManager)
-    return ours and slot.file is not None and type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
+    """Return whether what *slot* takes can be flushed before the feed ends."""
+    # A feed without an item has no exporter yet.
+    exporter = slot.exporters.get(slot.format) if slot.exporter is None else type(slot.exporter)
+    is_packed = isinstance(slot.file, PostProcessingManager) or bool(slot.feed_options.get("postprocessing"))
+    ours = getattr(exporter, "__module__", "") == "scrapy.exporters"
+    return ours and not is_packed and type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
 
 
 def _flushed(slot: FeedSlot) -> int | None:

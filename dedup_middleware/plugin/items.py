@@ -8,10 +8,13 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 
-from dedup_middleware.model import Action, Rejection
+from dedup_middleware.model import Action
 from dedup_middleware.plugin.threads import sleep
-from dedup_middleware.reasons import Reason
+from dedup_middleware.visit import Fate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.releases import Releaser
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.visit import Decision, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +55,7 @@ item_entry: ContextVar[Entry | None] = ContextVar("item_entry", default=None)
 #: The type with which the item came to the first pipeline.
 item_type: ContextVar[type | None] = ContextVar("item_type", default=None)
 
-# Seconds after which a duplicate looks whether the claim has ended: a get, where processes share the store.
+# Seconds after which a duplicate looks whether the claim of another process has ended: a get.
 _ASK_AGAIN = 0.05
 #: Duplicates that wait at a time where CONCURRENT_REQUESTS sets no limit.
 _DEFAULT_LIMIT = 16
@@ -65,10 +68,10 @@ PRIORITY = 1_000_000
 
 
 class OriginalWait:
-    """Lets duplicates wait until the claim of their original is confirmed or void.
+    """Lets duplicates wait until the claim of their original has ended, no longer than ``MAX_WAIT`` seconds.
 
-    At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``MAX_WAIT`` seconds, and none while the
-    scraper is full. A duplicate that may not wait is kept.
+    Of those whose original is still in the pipelines, at most ``CONCURRENT_REQUESTS`` wait at a time, and none while
+    the scraper is full. A duplicate that may not wait is kept.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
@@ -76,27 +79,50 @@ class OriginalWait:
         self._limit = extension.crawler.settings.getint("CONCURRENT_REQUESTS") or _DEFAULT_LIMIT
         self._waiting = 0
 
-    async def for_original(self, deduplication: Deduplication, visit: Visit) -> None:
-        """Return when the verdict of *visit* does not depend on a pending claim any more."""
-        if visit.original_is_pending:
-            deduplication.reconsider(visit)
-        if not visit.original_is_pending:
-            return
-        slot = self._extension.crawler.engine.scraper.slot
-        if self._waiting < self._limit and slot is not None and not slot.needs_backout():
+    async def decisions(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
+        """Return what `Deduplication.process` does for *item*, once its original's claim has ended."""
+        decisions = deduplication.process(visit, item)
+        if decisions[0].fate is not Fate.WAIT:
+            return decisions
+        if deduplication.is_delivered(visit) or self._has_room:
             self._extension.count("waits")
             self._waiting += 1
             try:
                 deadline = time.monotonic() + MAX_WAIT
-                while visit.original_is_pending and time.monotonic() < deadline:
-                    await sleep(_ASK_AGAIN)
-                    if not deduplication.rests_on_claim(visit):
-                        deduplication.reconsider(visit)
+                while decisions[0].fate is Fate.WAIT and time.monotonic() < deadline:
+                    await self._wait(deduplication, visit, deadline)
+                    decisions = deduplication.process(visit, item)
             finally:
                 self._waiting -= 1
-        if visit.original_is_pending:
+        if decisions[0].fate is Fate.WAIT:
             self._extension.count("waits/given_up")
-            visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
+            visit.give_up()
+            decisions = deduplication.process(visit, item)
+        return decisions
+
+    @property
+    def _has_room(self) -> bool:
+        slot = self._extension.crawler.engine.scraper.slot
+        return self._waiting < self._limit and slot is not None and not slot.needs_backout()
+
+    @staticmethod
+    async def _wait(deduplication: Deduplication, visit: Visit, deadline: float) -> None:
+        """Return when the claim has ended, or at the *deadline*; that of another process is looked for in the store."""
+        over: Deferred[None] = Deferred()
+
+        def end() -> None:
+            if not over.called:
+                over.callback(None)
+
+        # Not at once: the claim ends within a transaction.
+        if deduplication.await_original(visit, lambda: call_later(0, end)):
+            timer = call_later(max(0, deadline - time.monotonic()), end)
+            await maybe_deferred_to_future(over)
+            timer.cancel()
+            return
+        await sleep(_ASK_AGAIN)
+        while deduplication.rests_on_claim(visit) and time.monotonic() < deadline:
+            await sleep(_ASK_AGAIN)
 
 
 class Releases:
@@ -125,25 +151,28 @@ class Releases:
             self._extension.goes_without("items that were to be released", error)
         if count:
             were = "items were" if count != 1 else "item was"
-            why = "the original was lost, its text is a template, or `scrapy dedup allow` was run"
+            why = "its text is a template, a feed that had it was lost, or `scrapy dedup allow` was run"
             extra = {"spider": self._extension.crawler.spider}
-            logger.info("dedup: %d dropped %s released: %s", count, were, why, extra=extra)
+            logger.info("dedup: %d stored %s released: %s", count, were, why, extra=extra)
 
     async def _released(
         self, deduplication: Deduplication, releaser: Releaser, dropped: list[DroppedItem], *, by_person: bool
     ) -> list[Any]:
         """Return the items of a page that go on; what a bug of ours holds up stays for the next crawl."""
-        released: list[Any] = []
+        kept: list[tuple[Any, DroppedItem]] = []
         try:
-            visit = releaser.release(dropped, by_person=by_person)
-            await self._extension.wait.for_original(deduplication, visit)
-            released = releaser.keep_or_drop(visit)
-            for item, each in zip(released, dropped, strict=False):
-                entry = Entry(deduplication, visit, each)
-                self._extension.passing[id(item)] = Passing(item, entry, request=None)
+            visit = releaser.visit(dropped, by_person=by_person)
+            items = [each.item for each in dropped]
+            decisions: list[Decision] = []
+            for item in items:
+                decisions += await self._extension.wait.decisions(deduplication, visit, item)
+            decisions += deduplication.end(visit)
+            kept = releaser.released(visit, items, decisions)
+            for item, each in kept:
+                self._extension.passing[id(item)] = Passing(item, Entry(deduplication, visit, each), request=None)
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self._extension.defect(error, dropped[0].url)
-        return released
+        return [item for item, _ in kept]
 
     def request(self) -> None:
         """Release soon what is to be released by now."""
@@ -158,8 +187,10 @@ class Releases:
         deduplication, releaser = self._extension.deduplication, self._extension.releaser
         if deduplication is None or releaser is None or self._is_requested:
             return
-        if self._extension.config.action is not Action.DRY_RUN and releaser.has_any():
-            self.request()
+        if self._extension.config.action is not Action.DRY_RUN:
+            releaser.sweep()
+            if releaser.has_any():
+                self.request()
 
 
 def _no_output(response: Response) -> None:

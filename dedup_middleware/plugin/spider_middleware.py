@@ -15,14 +15,15 @@ from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.budget import Budget, UncheckableError, page_budget
 from dedup_middleware.item_values import item_texts
-from dedup_middleware.model import Action, VerdictKind
+from dedup_middleware.model import Action
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing, item_entry, item_type
 from dedup_middleware.plugin.requests import marked
 from dedup_middleware.reasons import Reason
+from dedup_middleware.states import Output
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import item_identity, request_identity
-from dedup_middleware.visit import Stage, Visit
+from dedup_middleware.visit import Fate, Visit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.visit import Decision
 
 #: Dropped items are logged where Scrapy itself logs them.
 scraper_logger = logging.getLogger("scrapy.core.scraper")
@@ -64,23 +66,25 @@ class DedupSpiderMiddleware(Component):
             async for item in self._extension.releases.items():
                 yield item
         entry = self._extension.visits.get(response)
-        if entry is None or entry.visit.stage is Stage.CHECKED:
+        # An errback has given what comes without the callback, or in its place.
+        if entry is None or entry.visit.output is not Output.FLOWS:
             async for output in result:
                 yield marked(response, output)
             return
-        page_output = _PageOutput(self._extension, entry, response)
+        page = _PageOutput(self._extension, entry, response)
         try:
             async for output in result:
-                for passed in await page_output.take(output):
+                for passed in await page.take(output):
                     yield passed
-            for passed in await page_output.end(finished=True):
+            for passed in await page.end():
                 yield passed
         except Exception:
-            for passed in await page_output.end():
+            for passed in await page.end(is_complete=False):
                 yield passed
             raise
         finally:
-            await page_output.close()
+            # Abandoned: nothing can go on any more.
+            await page.end(is_complete=False)
 
 
 class DedupCallbackMiddleware(Component):
@@ -103,23 +107,18 @@ class DedupCallbackMiddleware(Component):
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
         """Void the page's claim, whether or not another middleware recovers."""
         entry = self._extension.visits.get(response)
-        if entry is None or entry.visit.stage is Stage.CHECKED:
+        if entry is None or entry.visit.output is not Output.FLOWS:
             return
         try:
             entry.deduplication.callback_failed(entry.visit)
-            if not entry.visit.has_output:
-                entry.deduplication.finish(entry.visit)
+            if not entry.visit.is_passed_on:
+                entry.deduplication.end(entry.visit, is_complete=False)
         except Exception as error:  # noqa: BLE001 - else Scrapy would take it for the spider's exception
             self._extension.defect(error, response)
 
 
 class _PageOutput:
-    """The output of one page's callback, on its way out.
-
-    Each item of a duplicate is checked: it is dropped if the original's items contain what it contains, and else kept.
-    Items without text wait until the end: they are dropped unless an item of the page was kept. A first item that
-    is to be kept waits, too: if it is the only one, its page becomes an original.
-    """
+    """The output of one page's callback, on its way out."""
 
     def __init__(self, extension: DedupExtension, entry: Entry, response: Response) -> None:
         self._extension = extension
@@ -127,18 +126,10 @@ class _PageOutput:
         self._deduplication, self._visit = entry.deduplication, entry.visit
         self._response = response
         self._links: list[str] = []
-        self._items = 0
-        # Items without text, and a first item that is to be kept.
-        self._waiting: list[Any] = []
-        self._rejected: list[Any] = []
-        self._any_kept = False
-        self._ended = False
-        self._is_sound = True
-        self._visit.has_output = True
+        self._visit.is_passed_on = True
 
-    async def take(self, output: Any) -> list[Any]:  # noqa: PLR0911 - an outcome each
+    async def take(self, output: Any) -> list[Any]:
         """Return what goes on now that the callback has given *output*."""
-        visit = self._visit
         if output is None:
             return []
         if isinstance(output, Request):
@@ -146,27 +137,10 @@ class _PageOutput:
             self._follow_last_if_duplicate(output)
             return [marked(self._response, output)]
         try:
-            self._items += 1
-            if self._items == 1 and visit.original_is_pending:
-                await self._extension.wait.for_original(self._deduplication, visit)
-            is_unchanged = visit.verdict.kind is VerdictKind.UNCHANGED
-            if is_unchanged and self._is_sound and self._deduplication.drop_released(visit, output):
-                await self._drop(output)
-                return []
-            if not self._is_sound or not visit.is_duplicate:
-                return self._kept(output)
-            may_drop = self._deduplication.check_item(visit, output)
-            if may_drop is None and not self._rejected and not self._any_kept:
-                self._waiting.append(output)
-                return []
-            if may_drop:
-                return await self._repeated(output)
-            if self._items == 1 and visit.is_duplicate:
-                self._rejected.append(output)
-                return []
+            decisions = await self._extension.wait.decisions(self._deduplication, self._visit, output)
         except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output
-            self._defect(error)
-        return self._kept(output)
+            decisions = self._distrusted(error, output)
+        return await self._carried_out(decisions)
 
     def _follow_last_if_duplicate(self, request: Request) -> None:
         try:
@@ -174,88 +148,43 @@ class _PageOutput:
                 request.priority += self._extension.config.priority_adjust
                 self._extension.count("outlinks_last")
         except Exception as error:  # noqa: BLE001 - as in `take`
-            self._defect(error)
+            self._distrusted(error)
 
-    async def _repeated(self, item: Any) -> list[Any]:
-        """Drop *item* of a duplicate; return it if it goes on, because the action is another, or it is kept."""
-        visit = self._visit
+    async def end(self, *, is_complete: bool = True) -> list[Any]:
+        """Return what goes on now that the output has ended; nothing if it had ended before."""
+        if self._visit.output is Output.ENDED:
+            return []
         try:
-            if self._is_sound and self._deduplication.drop(visit, item):
-                if visit.action is Action.DROP:
-                    await self._drop(item)
-                    return []
-                visit.items_would_drop += visit.action is Action.DRY_RUN
-                self._keep(item, repeats=True)
-                return [item]
+            decisions = self._deduplication.end(self._visit, is_complete=is_complete)
+            if is_complete and self._extension.requests is not None:
+                self._extension.requests.visited(self._visit, self._response, self._links)
         except Exception as error:  # noqa: BLE001 - as in `take`
-            self._defect(error)
-        return self._kept(item)
+            decisions = self._distrusted(error)
+            self._visit.output = Output.ENDED
+        return await self._carried_out(decisions)
 
-    def _kept(self, *items: Any) -> list[Any]:
-        """Return *items*, kept, and before them those that have waited."""
-        kept = [*self._rejected, *self._waiting, *items]
-        self._rejected, self._waiting, self._any_kept = [], [], True
-        try:
-            for item in kept:
-                self._keep(item)
-        except Exception as error:  # noqa: BLE001 - as in `take`
-            self._defect(error)
-        return kept
-
-    async def end(self, *, finished: bool = False) -> list[Any]:
-        """Return what goes on now that the callback has finished, or failed."""
-        self._ended = finished
-        if self._rejected:
-            try:
-                self._deduplication.overrule(self._visit, self._visit.item_rejection)
-            except Exception as error:  # noqa: BLE001 - as in `take`
-                self._defect(error)
-            return self._kept()
-        waiting, self._waiting = self._waiting, []
-        passed = []
-        for item in waiting:
-            passed += await self._repeated(item)
-        return passed
-
-    async def close(self) -> None:
-        """Count and record the page, whether its output ended, raised or was abandoned."""
-        visit, deduplication = self._visit, self._deduplication
-        for item in self._waiting:
-            # The callback was abandoned: nothing can go on any more.
-            await self._repeated(item)
-        try:
-            if self._ended:
-                deduplication.end_callback(visit, several=self._items > 1)
-            else:
-                deduplication.void(visit)
-            if visit.items_would_drop and not visit.is_duplicate:
-                visit.items_would_drop = 0
-            deduplication.finish(visit)
-            if self._ended and self._extension.requests is not None:
-                self._extension.requests.visited(visit, self._response, self._links)
-        except Exception as error:  # noqa: BLE001 - as in `take`
-            self._defect(error)
-
-    def _defect(self, error: Exception) -> None:
+    def _distrusted(self, error: Exception, *items: Any) -> list[Decision]:
         """Keep the rest of the output after a plugin bug."""
-        self._is_sound = False
         self._extension.defect(error, self._response, self._entry)
+        return self._visit.distrust(*items)
 
-    def _keep(self, item: Any, *, repeats: bool = False) -> None:
-        visit, extension, request = self._visit, self._extension, self._response.request
-        if extension.config.item_fields and visit.needs_item_check and request is not None:
-            identity = request_identity(extension.crawler.request_fingerprinter.fingerprint(request))
-            extension.passing[id(item)] = Passing(item, self._entry, identity)
-            visit.items_kept += 1
-            visit.items_are_checked = True
-        else:
-            self._deduplication.keep_item(visit, item, repeats=repeats)
+    async def _carried_out(self, decisions: Iterable[Decision]) -> list[Any]:
+        """Drop what is to be dropped; return what goes on."""
+        kept, visit, request = [], self._visit, self._response.request
+        for fate, item in decisions:
+            if fate is Fate.DROP:
+                await self._drop(item)
+            elif fate is Fate.KEEP:
+                kept.append(item)
+                if visit.items_are_checked and request is not None:
+                    identity = request_identity(self._extension.crawler.request_fingerprinter.fingerprint(request))
+                    self._extension.passing[id(item)] = Passing(item, self._entry, identity)
+        return kept
 
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""
         crawler, spider = self._extension.crawler, self._extension.crawler.spider
         assert spider is not None
-        self._deduplication.count_drop(self._visit)
         exception = DuplicateItem(self._visit)
         try:
             line = crawler.logformatter.dropped(item, exception, self._response, spider)
@@ -296,11 +225,17 @@ class DedupItemPipeline(Component):
         try:
             visit = self._examined(deduplication, item, page, passing.request)
             entry = Entry(deduplication, visit)
-            await self._keep_or_drop(entry, item)
-        except DropItem:
-            raise
+            deduplication.enter(visit)
+            decisions = await self._extension.wait.decisions(deduplication, visit, item)
+            # Before the output ends: the item is still to leave the pipelines.
+            item_entry.set(entry)
+            decisions += deduplication.end(visit)
         except Exception as error:  # noqa: BLE001 - a plugin bug must not take the item
             self._extension.defect(error, page.url, entry)
+            return item
+        if any(fate is Fate.DROP for fate, _ in decisions):
+            item_entry.set(None)
+            raise DuplicateItem(visit)
         return item
 
     def _examined(self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes) -> Visit:
@@ -310,33 +245,14 @@ class DedupItemPipeline(Component):
         try:
             texts = item_texts(item, config.item_fields)
             if sum(map(len, texts)) > config.max_bytes:
-                return Visit.unchecked(url, Reason.TOO_LARGE, action)
+                return Visit.unchecked(url, Reason.TOO_LARGE, action, is_item=True)
             identities = (item_identity(request, texts),)
             page = deduplication.reader.paragraphs(url, identities, texts, source=request, budget=page_budget())
         except UncheckableError as error:
-            return Visit.unchecked(url, error.reason, action)
-        return deduplication.check(page, action, Budget(), is_exempt=page_visit.is_exempt)
-
-    async def _keep_or_drop(self, entry: Entry, item: Any) -> None:
-        """Keep the item, or raise DropItem."""
-        deduplication, visit, _ = entry
-        deduplication.enter(visit)
-        await self._extension.wait.for_original(deduplication, visit)
-        if visit.is_duplicate:
-            deduplication.check_item(visit, item)
-            deduplication.overrule(visit, visit.item_rejection)
-        repeats = deduplication.drop(visit, item)
-        if repeats and visit.action is Action.DROP:
-            deduplication.count_drop(visit)
-            exception = DuplicateItem(visit)
-            deduplication.finish(visit)
-            raise exception
-        deduplication.keep_item(visit, item, repeats=repeats)
-        # Before the callback ends: the item is still to leave the pipelines.
-        item_entry.set(entry)
-        deduplication.end_callback(visit, several=False)
-        visit.items_would_drop = int(repeats and visit.action is Action.DRY_RUN)
-        deduplication.finish(visit)
+            return Visit.unchecked(url, error.reason, action, is_item=True)
+        visit = deduplication.check(page, action, Budget(), is_exempt=page_visit.is_exempt)
+        visit.is_item = True
+        return visit
 
 
 class DuplicateItem(DropItem):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-# Seconds after which the event loop looks whether a thread has ended.
-_LOOK_AGAIN = 0.02
 
 
 class Threads:
@@ -23,8 +23,7 @@ class Threads:
     def __init__(self, defect: Callable[[Exception, object], None]) -> None:
         """Report to *defect* what `begin` is not meant to raise."""
         self._defect = defect
-        self._under_way: list[tuple[Future[Any], Callable[[Callable[[], Any]], None]]] = []
-        self._is_to_look = False
+        self._under_way: dict[Future[Any], Callable[[Callable[[], Any]], None]] = {}
 
     def begin(self, work: Callable[[], Any], then: Callable[[Callable[[], Any]], None]) -> None:
         """Call *work* in a thread, then *then* in this one with a function that returns or raises what *work* did.
@@ -32,41 +31,43 @@ class Threads:
         A disk or a server that never answers does not keep the process from ending.
         """
         outcome: Future[Any] = Future()
+        in_loop = _caller_from_threads()
 
         def run() -> None:
             try:
                 outcome.set_result(work())
             except Exception as error:  # noqa: BLE001 - raised where the outcome is used
                 outcome.set_exception(error)
+            with suppress(RuntimeError):  # the loop has ended: `finish` was called
+                in_loop(partial(self._end, outcome))
 
+        self._under_way[outcome] = then
         Thread(target=run, name="dedup", daemon=True).start()
-        self._under_way.append((outcome, then))
-        self._look_later()
 
     def finish(self) -> None:
         """Return when all has ended; blocks."""
         while self._under_way:
-            self._end(*self._under_way[0])
+            self._end(next(iter(self._under_way)))
 
-    def _look_later(self) -> None:
-        # One timer for all: *then* may begin another wait.
-        if self._under_way and not self._is_to_look:
-            self._is_to_look = True
-            call_later(_LOOK_AGAIN, self._look)
-
-    def _look(self) -> None:
-        self._is_to_look = False
-        for outcome, then in [each for each in self._under_way if each[0].done()]:
-            self._end(outcome, then)
-        self._look_later()
-
-    def _end(self, outcome: Future[Any], then: Callable[[Callable[[], Any]], None]) -> None:
-        self._under_way.remove((outcome, then))
+    def _end(self, outcome: Future[Any]) -> None:
+        then = self._under_way.pop(outcome, None)
+        if then is None:
+            return  # `finish` has waited for it
         try:
             outcome.exception()  # waits until it is over
             then(outcome.result)
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self._defect(error, "a thread")
+
+
+def _caller_from_threads() -> Callable[[Callable[[], None]], object]:
+    """Return what calls a function in the event loop of this thread, from another thread."""
+    if is_asyncio_available():
+        return asyncio.get_event_loop().call_soon_threadsafe
+    from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
+
+    call: Callable[[Callable[[], None]], object] = reactor.callFromThread
+    return call
 
 
 async def sleep(seconds: float) -> None:

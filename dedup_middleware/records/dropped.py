@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import NothingFoundError
-from dedup_middleware.index.in_doubt import Override, read_overrides
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.overrides import Override, read_overrides
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.log import LAST
 from dedup_middleware.urls import as_requested, url_identity, without_secrets
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import instance_of, published_method
-from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import is_marked, now
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.crawls import crawl_named, read_counts

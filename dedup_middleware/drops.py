@@ -1,0 +1,205 @@
+"""Writes the items of one crawl that are dropped, those that are kept until a feed ends, and what is to be released."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dedup_middleware import item_codec
+from dedup_middleware.checks.same_item import FetchedItem
+from dedup_middleware.index import schema
+from dedup_middleware.model import Action, Scope, VerdictKind
+from dedup_middleware.visit import StoredItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import timedelta
+
+    from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.index.dropped_items import DroppedItem, Pair
+    from dedup_middleware.index.index import Changed, Index
+    from dedup_middleware.model import Match, Page, StoredPage
+    from dedup_middleware.reading import PageReader
+    from dedup_middleware.visit import ItemClasses, Visit
+
+
+class Written(NamedTuple):
+    """A drop that was written, unless the action is another."""
+
+    number: int = 0
+    """That of the page, as a duplicate."""
+    original: int = 0
+    size: int = 0
+    """Bytes by which the dropped items have grown."""
+    replaced: bytes = b""
+    """The key of the same item, dropped before; empty if there is none."""
+
+
+class Drops:
+    """The stored items of one crawl, *run*, of *spider*. See `Deduplication` for the rest."""
+
+    def __init__(  # noqa: PLR0913 - what stored items have, by name
+        self,
+        index: Index,
+        classes: ItemClasses,
+        spider: str,
+        run: str,
+        jobdir: str,
+        *,
+        size: int | None,
+        age: timedelta | None,
+        released: Callable[[Sequence[StoredPage]], None],
+    ) -> None:
+        """*released* gets the pages whose items are to be released."""
+        self._index = index
+        self._classes = classes
+        self._spider = spider
+        self._run = run
+        self._crawl = jobdir if index.eligibility.scope is Scope.CRAWL else ""
+        self._size, self._age = size, age
+        self._report_released = released
+        self._seen_templates: set[bytes] = set()
+        # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
+        self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
+
+    # --- dropped
+
+    def encode(self, item: Any) -> bytes | None:
+        """Return *item* as it is stored; ``None`` if it cannot be, and empty where dropped items are not stored."""
+        return b"" if self._size is None else self._classes.encode(item)
+
+    def write(  # noqa: PLR0913, PLR0917 - what a drop consists of
+        self, visit: Visit, page: Page, match: Match, item: Any, data: bytes, feeds: frozenset[str]
+    ) -> Written:
+        """Write that *item*, encoded as *data*, of *page* is dropped for *match*, in one batch with the duplicate.
+
+        *feeds* wanted it. Call it within a transaction; nothing is written if the action of *visit* is another.
+        """
+        if visit.action is not Action.DROP:
+            return Written()
+        original, dropped, size, replaced = match.original, self._index.dropped, 0, b""
+        header = self._header(visit, item_codec.name_of(type(item)), original.url, match.score)
+        fetched = FetchedItem(data, visit.url, self._spider)
+
+        def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
+            nonlocal size, replaced
+            if self._size is None:
+                return (), ()
+            same = fetched.key
+            if visit.dropped_before is None:
+                visit.dropped_before = dropped.by_sameness(number) if was_stored else {}
+            sizes = visit.dropped_before.get(same, {})
+            before = fetched.nearest(dropped.replaceable(sizes))
+            replaced = b"" if before is None else before.key
+            header["for_feed"] = bool(feeds) or (before is not None and before.for_feed)
+            pairs = dropped.pairs(number, original.number, header, data, same)
+            size = len(pairs[0][1]) - sizes.get(replaced, 0)
+            return pairs, [] if before is None else dropped.deletes([before])
+
+        if visit.written_for == original.number:
+            number = visit.stored_number
+            self._index.store.write(*items(number, was_stored=True))
+        else:
+            number = self._index.remember_duplicate(page, match, items, template=visit.suspected_template)
+        return Written(number, original.number, size, replaced)
+
+    def note(self, visit: Visit, written: Written) -> None:
+        """Note what was *written*, and make room for it."""
+        if visit.action is Action.DROP:
+            visit.stored_number, visit.written_for = written.number, written.original
+            for alike in (visit.dropped_before or {}).values():
+                alike.pop(written.replaced, None)
+            self.make_room(written.size)
+
+    def remember_undropped(self, visit: Visit) -> None:
+        """Store the page of a duplicate whose items were tagged, or kept in a dry run, as one."""
+        match, has_items = visit.verdict.match, visit.items_dropped or visit.items_kept
+        if has_items and not visit.written_for and visit.is_duplicate and match and visit.page is not None:
+            self._index.atomically(partial(self._index.remember_duplicate, visit.page, match))
+
+    def make_room(self, added: int) -> None:
+        """Remove the oldest dropped items beyond the bounds, now that *added* bytes were written."""
+        if self._size is not None:
+            self._index.dropped.make_room(added, size=self._size, age=self._age)
+
+    def _header(self, visit: Visit, kind: str, original_url: str, score: float) -> dict[str, Any]:
+        """Return the fields of a `DroppedItem` of the class *kind* that are not known otherwise."""
+        return {
+            "spider": self._spider,
+            "run": self._run,
+            "crawl": self._crawl,
+            "for_feed": bool(visit.feeds),
+            "url": visit.url,
+            "original_url": original_url,
+            "score": round(score, 4),
+            "type": kind,
+        }
+
+    # --- kept until a feed ends
+
+    def as_stored(self, item: Any) -> StoredItem | None:
+        """Return *item*, before the pipelines, as it can be stored; ``None`` if it cannot be."""
+        with suppress(item_codec.NotStorableError):
+            if self._size is not None:
+                return StoredItem(item_codec.name_of(type(item)), item_codec.encode(item))
+        return None
+
+    def kept_pairs(self, visit: Visit, number: int) -> list[Pair]:
+        """Return what stores the kept items of *visit*, which becomes the original *number*."""
+        pairs = []
+        for kept in visit.kept:
+            if kept is not None:
+                header = self._header(visit, kept.type, visit.url, 1.0)
+                pairs += self._index.dropped.kept_pairs(number, header, kept.data)
+        return pairs
+
+    # --- released
+
+    def note_released(self, item: DroppedItem, feeds: frozenset[str] | None) -> None:
+        """Note that *item* was released, and that *feeds* have taken it as it was; ``None`` if it was another then."""
+        if feeds is not None:
+            same = FetchedItem(item.data, item.url, item.spider).key
+            self._released.setdefault((item.number, same), []).append((item, feeds))
+
+    def repeat_released(self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]) -> bool:
+        """Return whether *item* of an unchanged page was released to all feeds *wanting* it; each released item once.
+
+        It need not be stored: until the released one is durable, the store has that.
+        """
+        if not self._released or visit.stored is None:
+            return False
+        with suppress(item_codec.NotStorableError):
+            fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
+            released, wanted = self._released.get((visit.stored.number, fetched.key), []), wanting(item)
+            before = fetched.nearest(each for each, feeds in released if wanted <= feeds)
+            if before is not None:
+                released[:] = [pair for pair in released if pair[0] is not before]
+                return True
+        return False
+
+    def release_recognised(self, visit: Visit, detector: Detector, reader: PageReader) -> None:
+        """Release what was dropped for a text that has proved to be a template, unless it is a copy all the same."""
+        recognised = detector.templates.recognised
+        templates = recognised - self._seen_templates if len(recognised) > len(self._seen_templates) else set()
+        if visit.suspected_template in recognised and visit.items_dropped:
+            # Checked before that was known, and dropped since.
+            templates = templates | {visit.suspected_template}
+        self._seen_templates |= templates
+        for template in templates:
+            pages, looked_at = [], []
+            for page in [*self._index.suspect_drops(template)]:
+                if self._index.eligibility.has(page, self._run):
+                    looked_at.append(schema.suspect_key(template, page.number))
+                    again = reader.stored(self._index, page)
+                    if detector.check_stored(again).kind is not VerdictKind.DUPLICATE:
+                        pages.append(page)
+            self._index.atomically(partial(self._write_recognised, template, pages, looked_at))
+            if pages:
+                self._report_released(pages)
+
+    def _write_recognised(self, template: bytes, pages: Sequence[StoredPage], looked_at: Sequence[bytes]) -> None:
+        """Write that *template* is one, and mark the items of *pages* as to be released, unless they are already."""
+        dropped = self._index.dropped
+        items = dropped.get(key for page in pages for key in dropped.of_page(page.number))
+        self._index.store.write([(schema.template_key(template), b""), *dropped.to_release(items)], looked_at)
