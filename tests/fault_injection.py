@@ -13,6 +13,7 @@ import functools
 import importlib
 import itertools
 import os
+from dataclasses import replace
 
 from dedup_middleware.stores import refusals
 
@@ -77,3 +78,20 @@ def _wrapped(function, happen, moment):
         return result
 
     return wrapper
+
+
+class DropsOnClaims:
+    """The control of a campaign: drops rest on claims that are open, and a crash takes what they rest on."""
+
+    @classmethod
+    def from_crawler(cls, _):
+        from dedup_middleware.deduplicator import Deduplication  # noqa: PLC0415 - only where a crawl wants it
+
+        def write_drop(self, visit, _, item, data):
+            match = visit.verdict.match
+            stored = replace(match.original, number=abs(match.original.number), is_claimed=False)
+            return self.drops.write(visit, visit.page, replace(match, original=stored), item, data, frozenset())
+
+        Deduplication._compare = lambda self, visit, item, **_: self.check_item(visit, item)
+        Deduplication._write_drop = write_drop
+        return cls()
