@@ -29,6 +29,8 @@ class OpenClaims:
         self.pages: dict[int, StoredPage] = {}
         self.signatures: dict[int, PackedSignature] = {}
         self.texts: dict[int, Sequence[str]] = {}
+        self.recent_texts: dict[int, list[str]] = {}
+        """Texts of stored pages that were read last, by number; in a private store they are as they were."""
         self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
         """The claims by identity, clause hash, `schema.whole_text_key` and key of a published method. These have 16, 6,

@@ -109,7 +109,12 @@ class Index(Lookup):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
-        return self.open_claims.add(page)
+        version, own = self._own_of_last.get(page.identities, (-1, []))
+        is_known = version >= 0 and not self.open_claims.changed_since(version, page)
+        claimed = self.open_claims.add(page)
+        if is_known:  # the claim changes nothing of that
+            self._own_of_last[page.identities] = (self.open_claims.version, own)
+        return claimed
 
     def void_claim(self, number: int) -> None:
         """End the claim *number*: no page owns its text any more."""
@@ -148,8 +153,8 @@ class Index(Lookup):
     ) -> StoredPage | None:
         if page.known is not None:
             return self._commit_again(page, feeds, items)
+        own = self.own(page)
         ended = [] if claim is None else self._ended(claim)
-        own = self.same(page.identities)
         former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].has_text_of(page) and _has_given(own[0], page) else None
@@ -224,7 +229,7 @@ class Index(Lookup):
         Call it within :meth:`atomically`. In one batch with the puts and deletes of *items*, which gets that number,
         and whether the page was stored before. *template* is the key of the text that it may fill in, if any.
         """
-        own = self.same(page.identities)
+        own = self.own(page)
         changes = Changes(self)
         number = own[0].number if own else self.new_number(page.url)
         if template:
@@ -389,6 +394,7 @@ class Changes:
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
         self._store = index.store
+        self._texts = index.open_claims.recent_texts
         self._signatures = index.signatures
         self._counts = None if index.eligibility.is_all or not run else index.counting(run)
 
@@ -449,7 +455,7 @@ class Changes:
         """Let the lists under the keys *now* have *number*, instead of *mine* under *before*; but for *suppressed*."""
         others, alone = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number)
         keys = list(before | now)
-        for key, value in zip(keys, self._store.get_many(keys), strict=True):
+        for key, value in zip(keys, self._store.get_many(keys) if keys else (), strict=True):
             if value is None:
                 if key in now:
                     self.puts.append((key, alone))
@@ -468,10 +474,12 @@ class Changes:
 
     def put_page(self, page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b"") -> None:
         """Store *page*; see `puts_of` for the arguments."""
+        self._texts.pop(page.number, None)
         self.puts += puts_of(page, text, item_text, body)
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page*, which :meth:`replace` has taken as one of its pages, and its texts."""
+        self._texts.pop(page.number, None)
         self.deletes += [key(page.number) for key in (schema.page_key, schema.text_key, schema.item_text_key)]
 
     def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:

@@ -35,6 +35,8 @@ COMMON_IN_STORE = 3
 COMMON_ON_HOST = 2
 
 ALL = Eligibility()
+# Pages of which is remembered what was read, from the check to the end of their items.
+_RECENT = 64
 
 
 def own_template_id(page: Page) -> bytes:
@@ -72,6 +74,10 @@ class Lookup:
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
         # bytes each, less than Scrapy's own filter of requests takes.
         self._met_again, self._met_by = set[int](), ""
+        # In a private store, what the identities of the last page lead to, and the pages that the last ones lead to, as
+        # the index had them at a version.
+        self._read_last: tuple[tuple[bytes, ...], int, list[bytes | None]] = ((), -1, [])
+        self._own_of_last: dict[tuple[bytes, ...], tuple[int, list[StoredPage]]] = {}
 
     # --- pages and their texts
 
@@ -83,6 +89,7 @@ class Lookup:
         """
         url, identities, body_digest = fetched
         values = self.store.get_many([schema.identity_key(i) for i in identities])
+        self._read_last = (identities, self.open_claims.version, values)
         if not body_digest or values[0] is None or any(value != values[0] for value in values):
             return None
         number, digest = schema.decode_identity(values[0])
@@ -94,6 +101,12 @@ class Lookup:
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
         """Return the stored pages with one of these *identities*. Two reads, or one for none."""
         return self._led_to(self.store.get_many([schema.identity_key(i) for i in identities]))
+
+    def own(self, page: Page) -> list[StoredPage]:
+        """Return `same` for *page*, without a read if that was looked up last and nothing has changed since."""
+        version, known = self._own_of_last.get(page.identities, (-1, []))
+        is_known = version >= 0 and not self.store.worker and not self.open_claims.changed_since(version, page)
+        return known if is_known else self.same(page.identities)
 
     def _led_to(self, values: Iterable[bytes | None]) -> list[StoredPage]:
         """Return the pages that the *values* of identities lead to."""
@@ -148,7 +161,12 @@ class Lookup:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One read."""
         if number < 0:
             return [*self.open_claims.texts.get(number, ())]
-        return self._text(schema.text_key(number))
+        recent = self.open_claims.recent_texts
+        if self.store.worker or number not in recent:
+            recent[number] = self._text(schema.text_key(number))
+            while len(recent) > _RECENT:
+                del recent[next(iter(recent))]
+        return recent[number]
 
     def item_text(self, original: StoredPage) -> list[str]:
         """Return what is kept of the text of the items of *original*; empty if nothing is. One read."""
@@ -195,13 +213,19 @@ class Lookup:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
         identities, hashes, pending = page.identities, [*page.fingerprint.weights], self.open_claims.holders
         whole = schema.whole_text_key(page.fingerprint.exact_digest, page.features)
-        keys = [schema.identity_key(i) for i in identities]
+        version, read = self.open_claims.version, list["bytes | None"]()
+        if not self.store.worker and self._read_last[:2] == (identities, version):
+            read = self._read_last[2]
+        keys = [] if read else [schema.identity_key(i) for i in identities]
         keys += [schema.claims_key(i) for i in identities] if self.store.worker else ()
-        split = len(keys)
+        split = len(identities) + (len(identities) if self.store.worker else 0)
         keys += schema.clause_keys(hashes)
-        values = self.store.get_many(keys if whole is None else [*keys, whole])
+        values = read + self.store.get_many(keys if whole is None else [*keys, whole])
         with self._reading:
             own = self._led_to(values[: len(identities)])
+            self._own_of_last[identities] = (version, own)
+            while len(self._own_of_last) > _RECENT:
+                del self._own_of_last[next(iter(self._own_of_last))]
             claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
             mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))
             holders = {}

@@ -4,7 +4,8 @@ Usage: python tests/benchmarks/campaign.py [--scenarios 300] [--seed 1] [--store
 A scenario is one site, one store and one kind of feed: stories with copies, edits, redirects and errors; callbacks and
 pipelines that fail, drop and replace; pages with several items; two to four crawls of two spiders, which end by
 themselves, by SIGKILL or by SIGTERM, with and without JOBDIR; and between them pages that are allowed or forgotten. The
-last crawl runs to its end. Stores and feeds take turns, unless ``--store`` names one. With ``--kills``, every crawl but
+last crawl runs to its end; most of them fetch nothing, and only release.
+Stores and feeds take turns, unless ``--store`` names one. With ``--kills``, every crawl but
 the last is killed.
 
 Each paragraph that a dropped item had must be where such items belong: in a feed, or, where no feed takes them, in what
@@ -160,13 +161,19 @@ class Scenario:
                 if turn == number - 1 and self.chance.random() < 0.5:
                     settings.pop("JOBDIR", None)
             before = len(whole_lines(folder / "dropped.jsonl"))
-            seen += self._crawl(folder, settings, "end")
+            # What is fetched again is in a feed again.
+            fetches = self.feed == "overwritten" or self.chance.random() < 0.3
+            seen += self._crawl(folder, settings, "end", fetches=fetches)
             seen += self._examined(folder, before if self.feed == "overwritten" else 0)
         self.site.close()
         return seen
 
-    def _crawl(self, folder: Path, settings: dict[str, Any], how: str) -> Counter[str]:
-        steps = self.chance.sample(self.steps, self.chance.randint(len(self.steps) // 2, len(self.steps)))
+    def _crawl(self, folder: Path, settings: dict[str, Any], how: str, *, fetches: bool = True) -> Counter[str]:
+        steps = (
+            []
+            if not fetches
+            else self.chance.sample(self.steps, self.chance.randint(len(self.steps) // 2, len(self.steps)))
+        )
         command = write_job(
             folder, "sample_spiders.Steps", steps=steps, together=self.chance.random() < 0.8, settings=settings
         )
