@@ -161,6 +161,8 @@ class Scenario:
                 if turn == number - 1 and self.chance.random() < 0.5:
                     settings.pop("JOBDIR", None)
             before = len(whole_lines(folder / "dropped.jsonl"))
+            if self.store == "redis":
+                time.sleep(1.2)  # the lease of a process that was killed
             # What is fetched again is in a feed again.
             fetches = self.feed == "overwritten" or self.chance.random() < 0.3
             seen += self._crawl(folder, settings, "end", fetches=fetches)
