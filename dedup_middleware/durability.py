@@ -122,7 +122,7 @@ class Durability:
 
     def wait_for_disk(self, wait: Wait, feed: Hashable) -> None:
         """Begin to *wait*; after it, *feed*, one that `Flush` returned, is on disk."""
-        self._begin_wait(wait, partial(self._has_ended, feed))
+        self._begin_wait(wait, partial(self._feed_ended, feed))
 
     # --- inside
 
@@ -151,14 +151,14 @@ class Durability:
             return
         round_.closing, wait = self._flush()
         self._is_under_way = True
-        self._begin_wait(wait, partial(self._has_synced, round_))
+        self._begin_wait(wait, partial(self._feeds_synced, round_))
 
-    def _has_synced(self, round_: _Round) -> None:
+    def _feeds_synced(self, round_: _Round) -> None:
         self._is_under_way = False
         round_.is_synced = True
         self._settle()
 
-    def _has_ended(self, feed: Hashable) -> None:
+    def _feed_ended(self, feed: Hashable) -> None:
         for round_ in self._rounds:
             round_.closing.discard(feed)
         self._settle()
@@ -191,18 +191,18 @@ class Durability:
                 self._rounds.remove(round_)
         if has_written and self._flush is not None and not self._is_syncing:
             self._is_syncing = True
-            self._begin_wait(self._store.sync, self._store_has_synced)
+            self._begin_wait(self._store.sync, self._store_synced)
 
-    def _store_has_synced(self) -> None:
+    def _store_synced(self) -> None:
         self._is_syncing = False
 
     def _begin_wait(self, wait: Wait, then: Callable[[], None]) -> None:
         if self._disks is None:
-            self._has_waited(then, wait)
+            self._waited(then, wait)
         else:
-            self._disks.begin(wait, partial(self._has_waited, then))
+            self._disks.begin(wait, partial(self._waited, then))
 
-    def _has_waited(self, then: Callable[[], None], outcome: Wait) -> None:
+    def _waited(self, then: Callable[[], None], outcome: Wait) -> None:
         try:
             outcome()
             then()

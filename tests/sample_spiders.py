@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import json
 import logging
 import pathlib
 import threading
@@ -374,6 +375,27 @@ class FatePipeline:
             self.failed = True
             raise Mishap
         return {**ItemAdapter(item).asdict(), "replaced": True} if "replace" in fates else item
+
+
+class DropWitness:
+    """Note of each drop whether its original is in feed.jsonl by then."""
+
+    def __init__(self):
+        self.seen = []
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        witness = cls()
+        crawler.signals.connect(witness.dropped, signal=signals.item_dropped)
+        crawler.signals.connect(witness.closed, signal=signals.spider_closed)
+        return witness
+
+    def dropped(self, exception):
+        original = str(exception).split(" repeats ")[1].split(" ")[0]
+        self.seen.append(f'"{original}"' in pathlib.Path("feed.jsonl").read_text(encoding="utf8"))
+
+    def closed(self):
+        pathlib.Path("witness.json").write_text(json.dumps(self.seen), encoding="utf8")
 
 
 class SlowPipeline:

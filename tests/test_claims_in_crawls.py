@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import random
+
 import pytest
 from crawling import Running, run_job, write_job
 from local_site import wait_until
@@ -113,3 +116,23 @@ def test_a_crash_voids_the_claims_that_are_open(site, tmp_path):
     assert outcome.kept == [d]
     assert {r["url"]: r["original_url"] for r in outcome.records} == {b: a, c: d}
     assert outcome.problems == []
+
+
+def test_no_drop_rests_on_an_original_that_is_not_in_its_feed(site, crawl):
+    """Copies come one to forty pages after their originals, sixteen at a time."""
+    chance, number = random.Random(1), 60
+    pages = {}
+    for told in range(number):
+        a, b = pair(site, told)
+        pages[a], pages[b] = told, told + chance.uniform(0.5, 40)
+    urls = sorted(pages, key=pages.__getitem__)
+    settings = {
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+        "EXTENSIONS": {"sample_spiders.DropWitness": 0},
+        "CONCURRENT_REQUESTS": 16,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    }
+    outcome = crawl("sample_spiders.Articles", urls=",".join(urls), settings=settings)
+    there = json.loads((outcome.folder / "witness.json").read_text(encoding="utf8"))
+    assert there == [True] * number
+    assert "dedup/waits/given_up" not in outcome.stats

@@ -211,3 +211,96 @@ def release(version: str) -> list[int]:
 def test_the_changelog_begins_with_the_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
     assert re.findall(r"^## (\S+)", text, re.MULTILINE)[0] == dedup_middleware.__version__
+
+
+# --- circles and predicates
+
+#: Circles that are left, by one of their modules each: all for types only.
+CIRCLES = {
+    "dedup_middleware": {"api", "opening"},
+    "extraction": {"extraction.features"},
+    "methods.compare.command": {"methods.compare.plots"},
+    "plugin.extension": {"plugin.items", "plugin.requests"},
+    "stores.files": {"stores.refusals"},
+    "stores.memory": {"stores.opened"},
+}
+
+
+def imports_of_ours() -> dict[str, set[str]]:
+    """Return the modules of the package that each module imports, for types too, without the name of the package."""
+    names = {name_of(module).replace("/", ".").removesuffix(".__init__"): module for module in MODULES}
+    names["dedup_middleware"] = names.pop("__init__")
+    found: dict[str, set[str]] = {}
+    for name, module in names.items():
+        ours = set()
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "dedup_middleware":
+                inner = (node.module or "").removeprefix("dedup_middleware").removeprefix(".")
+                for alias in node.names:
+                    full = f"{inner}.{alias.name}".removeprefix(".")
+                    ours.add(full if full in names else inner or "dedup_middleware")
+        found[name] = ours & names.keys() - {name}
+    return found
+
+
+def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    seen, waiting = set[str](), [*graph[start]]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += graph[name]
+    return seen
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = imports_of_ours()
+    behind = {name: reachable(graph, name) for name in graph}
+    circles = {frozenset(other for other in behind[name] if name in behind[other]) for name in graph}
+    assert circles - {frozenset()} == {frozenset({name, *others}) for name, others in CIRCLES.items()}
+
+
+#: Predicates that note what they have looked at.
+ACTING = [
+    "economy/economy:_is_first: self._seen[key]",
+    "economy/rules:is_sample: self._unproved[hold.stratum]",
+    "stores/redis:is_at_work: self._at_work[worker]",
+]
+PREDICATE = re.compile(r"_?(is|has|may|can|are|needs)_")
+#: Of lists, dicts, sets and stores.
+CHANGES = {
+    "add",
+    "append",
+    "clear",
+    "discard",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "setdefault",
+    "update",
+    "write",
+}
+
+
+def test_a_predicate_changes_nothing() -> None:
+    wrong = []
+    for module in MODULES:
+        for function in ast.walk(tree(module)):
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and PREDICATE.match(function.name):
+                wrong += [f"{name_of(module)}:{function.name}: {change}" for change in changes_in(function)]
+    assert sorted(wrong) == ACTING
+
+
+def changes_in(function: ast.AST) -> list[str]:
+    """Return what is assigned in *function* to an attribute or an element, and its calls that change an attribute."""
+    found = []
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found += [ast.unparse(target) for target in targets if isinstance(target, (ast.Attribute, ast.Subscript))]
+        called = getattr(node, "func", None)
+        if isinstance(called, ast.Attribute) and called.attr in CHANGES and isinstance(called.value, ast.Attribute):
+            found.append(ast.unparse(called))
+    return found
