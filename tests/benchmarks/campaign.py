@@ -190,8 +190,11 @@ class Scenario:
                 time.sleep(self.chance.uniform(0, 0.15))
                 seen["kills" if how == "kill" else "interrupts"] += not running.is_over
                 if how == "kill":
-                    running.kill()
-                elif not running.is_over:
+                    # A fork that has not begun has no output yet.
+                    with contextlib.suppress(FileNotFoundError):
+                        running.kill()
+                    return seen
+                if not running.is_over:
                     os.kill(running.pid, signal.SIGTERM)
             try:
                 outcome = running.wait(PATIENCE)
