@@ -84,7 +84,7 @@ class Reason(str, Enum):
     ORIGINAL_PENDING = "original_pending", "the items of the original were still in the pipelines"
     ITEM_NOT_STORABLE = "item_not_storable", "the item cannot be stored"
     ORIGINAL_MISSING_FROM_FEED = "original_missing_from_feed", "a feed for such items has none of the original's"
-    # or the original was lost after the drop.
+    # or its items were released after the drop.
     RELEASED = "released", "the dropped items were released"
 
 

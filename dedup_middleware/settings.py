@@ -381,7 +381,7 @@ class Config:
     item_fields: tuple[str, ...]
     preferred: tuple[HostPattern | re.Pattern[str], ...]
     dropped_size: int
-    """Bytes for dropped items, beyond those whose original is not durable yet."""
+    """Bytes for dropped items."""
     dropped_age: timedelta | None
     redact_query: bool
     max_bytes: int

@@ -66,7 +66,7 @@ def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, store, brok
     assert set(stories_fed(outcome, told)) == set(told.stories.values())
     after = outcome.log.splitlines()[outcome.log.splitlines().index(said[0]) :]
     assert not [line for line in after if "Dropped:" in line]
-    # The next crawl rolls back what was not durable, and has no trouble with it.
+    # What was not durable is new to the next crawl.
     outcome = crawled(tmp_path, told, {}, store)
     assert outcome.problems == []
     assert outcome.exit_status == 0

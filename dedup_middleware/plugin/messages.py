@@ -193,7 +193,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
     if is_away:
-        text += "\n  the store is still away: the next crawl releases what was dropped for pages that were not durable"
+        text += "\n  the store is still away: pages that were not durable are new to the next crawl"
     if opened.trouble:
         text += f"\n  it only observed, and dropped nothing: {opened.trouble}"
     if config.log is not None:
