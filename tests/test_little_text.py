@@ -14,8 +14,8 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import Action, Fingerprint, PageFeatures, VerdictKind
+from dedup_middleware.states import Claim
 from dedup_middleware.stores import OpenStore
-from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
     from dedup_middleware.model import Page
@@ -179,7 +179,7 @@ class TestClaims:
 
     def test_a_list_owns_none_of_its_items(self) -> None:
         library = Library()
-        assert library.leave(library.enter(self.page(library, TALK)), items=[{}, {}]).stage is Stage.VOID
+        assert library.leave(library.enter(self.page(library, TALK)), items=[{}, {}]).claim is Claim.VOID
         assert library.enter(self.page(library, f"{TALK}?t=30")).verdict.kind is VerdictKind.UNCHECKED
         library.check_invariants()
 
@@ -191,7 +191,7 @@ class TestClaims:
         )
         library.deduplication.enter(one)
         library.deduplication.enter(other)
-        assert (one.stage, other.is_duplicate) == (Stage.PENDING, True)
+        assert (one.claim, other.is_duplicate) == (Claim.PENDING, True)
 
     def test_a_void_claim_is_the_original_of_nothing(self) -> None:
         library = Library()
