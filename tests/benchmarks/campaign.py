@@ -202,6 +202,8 @@ class Scenario:
                 outcome = running.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 return seen + Counter(hung=1)
+            except FileNotFoundError:
+                return seen  # as above
         if how == "end":
             seen["failed"] += outcome.exit_status != 0
             seen["defects"] += outcome.stats.get("dedup/defects", 0)
