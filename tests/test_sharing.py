@@ -229,9 +229,9 @@ class TestLateFeeds:
         there.die()
         assert here.release() == ["http://site/a"]
         assert here.release() == []
-        assert to_release(here.store) == 1
+        assert len([*here.index.dropped.releases("spider", "")]) == 1
         here.store_feed()
-        assert to_release(here.store) == 0
+        assert [*here.index.dropped.releases("spider", "")] == []
         visit = here.enter(here.page("c", range(9)))
         assert visit.verdict.match is not None
         assert visit.verdict.match.original.url == "http://site/a"
