@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import item_codec
-from dedup_middleware.checks.same_item import FetchedItem
 from dedup_middleware.index import schema
 from dedup_middleware.model import Action, Scope, VerdictKind
+from dedup_middleware.same_item import FetchedItem
 from dedup_middleware.visit import StoredItem
 
 if TYPE_CHECKING:
