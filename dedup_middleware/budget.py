@@ -49,7 +49,7 @@ class Budget:
         self._deadline: float | None = None
         self.resume()
 
-    def pause(self) -> None:
+    def pause(self, *_: object) -> None:
         """Stop the time, if it passes: the thread works for something else from now on."""
         if self._deadline is not None:
             self._left, self._deadline = self._deadline - time.thread_time(), None
@@ -59,11 +59,8 @@ class Budget:
         if self._deadline is None and self._left != math.inf:
             self._deadline = time.thread_time() + self._left
 
-    def __enter__(self) -> None:
-        self.resume()
-
-    def __exit__(self, *_: object) -> None:
-        self.pause()
+    __enter__ = resume
+    __exit__ = pause
 
     def check_clauses(self, count: int) -> None:
         """Raise `UncheckableError` if *count* is more than the clauses that a page may have."""
@@ -86,14 +83,20 @@ class Budget:
 class _Watched(Sequence[str]):
     """Texts, with a look at the time before the first one, and after each `PORTION` characters that are read."""
 
-    __slots__ = ("_texts", "budget")
+    __slots__ = ("_is_short", "_texts", "budget")
 
     def __init__(self, texts: Sequence[str], budget: Budget) -> None:
         self._texts = texts
+        self._is_short = sum(map(len, texts)) <= PORTION
         self.budget = budget
 
     def __iter__(self) -> Iterator[str]:
-        characters = PORTION
+        self.budget.check_time()
+        # Nearly all pages: a generator is entered again for each text.
+        return iter(self._texts) if self._is_short else self._in_portions()
+
+    def _in_portions(self) -> Iterator[str]:
+        characters = 0
         for text in self._texts:
             if characters >= PORTION:
                 self.budget.check_time()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import Budget, UncheckableError
@@ -207,7 +206,7 @@ class Deduplication:
         Both in one transaction: of two processes that get a text at once, one does both before the other.
         """
         try:
-            claimed = self.index.atomically(partial(self._claim_in_store, visit, check=check))
+            claimed = self.index.atomically(self._claim_in_store, visit, check=check)
         except TROUBLE as error:
             self.fail(error)
             if check:
@@ -421,7 +420,7 @@ class Deduplication:
         match = visit.verdict.match
         original = 0 if match is None else match.original.number
         try:
-            drop = self.index.atomically(partial(self._write_drop, visit, original, item, data))
+            drop = self.index.atomically(self._write_drop, visit, original, item, data)
             if drop is not None:
                 self.drops.note(visit, drop)
                 return True
@@ -562,7 +561,7 @@ class Deduplication:
                 self._note_open(number, visit)
         self.recorder.resume_from(before.recorder)
         try:
-            self.index.atomically(partial(self.index.dropped.adopt, keys, before.index.dropped.holder))
+            self.index.atomically(self.index.dropped.adopt, keys, before.index.dropped.holder)
         except TROUBLE as error:
             self.fail(error)
 

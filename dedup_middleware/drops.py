@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import item_codec
@@ -116,7 +115,7 @@ class Drops:
         """Store the page of a duplicate whose items were tagged, or kept in a dry run, as one."""
         match, has_items = visit.verdict.match, visit.items_dropped or visit.items_kept
         if has_items and not visit.written_for and visit.is_duplicate and match and visit.page is not None:
-            self._index.atomically(partial(self._index.remember_duplicate, visit.page, match))
+            self._index.atomically(self._index.remember_duplicate, visit.page, match)
 
     def make_room(self, added: int) -> None:
         """Remove the oldest dropped items beyond the bounds, now that *added* bytes were written."""
@@ -194,7 +193,7 @@ class Drops:
                     again = reader.stored(self._index, page)
                     if detector.check_stored(again).kind is not VerdictKind.DUPLICATE:
                         pages.append(page)
-            self._index.atomically(partial(self._write_recognised, template, pages, looked_at))
+            self._index.atomically(self._write_recognised, template, pages, looked_at)
             if pages:
                 self._report_released(pages)
 

@@ -44,7 +44,8 @@ class DiskWaits(Protocol):
 class _Round:
     """What one checkpoint makes durable."""
 
-    visits: list[Visit] = field(default_factory=list)
+    visits: dict[int, Visit] = field(default_factory=dict)
+    """By the number of the claim, or of the original that is kept again."""
     deletes: list[bytes] = field(default_factory=list)
     """Keys of stored items that leave the store once they are in the feeds: released ones, and those of kept pages."""
     closing: set[Hashable] = field(default_factory=set)
@@ -87,7 +88,8 @@ class Durability:
 
     def delivered(self, visit: Visit) -> None:
         """Take the page of *visit*, whose items have left the pipelines."""
-        self._current.visits.append(visit)
+        assert visit.stored is not None
+        self._current.visits[visit.stored.number] = visit
         self._begin_if_due()
 
     def delete_when_durable(self, keys: Iterable[bytes]) -> None:
@@ -132,10 +134,8 @@ class Durability:
         current = self._current
         is_due = len(current.visits) >= (1 if self._flush is None else self.interval)
         # The duplicates of other processes cannot say that they wait, and the pages of released items may be fetched.
-        is_wanted = bool(current.deletes or (self._store.worker and current.visits)) or any(
-            visit.stored is not None and visit.stored.number in self._wanted for visit in current.visits
-        )
-        if is_due or is_wanted:
+        is_wanted = current.deletes or (self._store.worker and current.visits)
+        if is_due or is_wanted or not self._wanted.isdisjoint(current.visits):
             try:
                 self._checkpoint()
             except TROUBLE as error:
@@ -144,7 +144,7 @@ class Durability:
     def _checkpoint(self) -> None:
         round_, self._current = self._current, _Round()
         self._rounds.append(round_)
-        self._wanted -= {visit.stored.number for visit in round_.visits if visit.stored is not None}
+        self._wanted.difference_update(round_.visits)
         if self._flush is None:
             round_.is_synced = True
             self._settle()
@@ -173,17 +173,13 @@ class Durability:
             return
         has_written = False
         for round_ in [round_ for round_ in self._rounds if round_.is_synced]:
-            left: list[Visit] = []
-            while round_.visits:
-                visit = round_.visits[0]
+            for number, visit in [*round_.visits.items()]:
                 if visit.claim is Claim.DELIVERED:
                     if round_.closing and not visit.can_be_stored:
-                        left.append(visit)
-                    else:
-                        round_.deletes += self._write(visit, bool(round_.closing))
-                        has_written = True
-                round_.visits.pop(0)
-            round_.visits = left
+                        continue
+                    round_.deletes += self._write(visit, bool(round_.closing))
+                    has_written = True
+                round_.visits.pop(number, None)
             if not round_.closing:
                 if round_.deletes:
                     self._store.write([], round_.deletes)

@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 from dedup_middleware.bounded import MAX_VALUES, has_more, loads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 #: Levels of an item: far more than projects use, far fewer than the stack has.
 MAX_DEPTH = 100
@@ -65,23 +65,24 @@ def decode(data: bytes) -> Any:
         raise ValueError(f"not an item: {error!r}") from error
 
 
-def values(data: bytes) -> Iterator[tuple[str, Any]]:
-    """Yield the plain values in what :func:`encode` has written, each with the innermost field that it stands under.
+def values(data: bytes) -> list[tuple[str, Any]]:
+    """Return the plain values in what :func:`encode` has written, each with the innermost field that it stands under.
 
     Types, classes and lengths are values too, without a field: items are equal if all of these are, in order. Sets are
     sorted.
     """
+    found: list[tuple[str, Any]] = []
     waiting = [("", loads(data.decode("utf8", "surrogatepass")))]
     while waiting:
         name, written = waiting.pop()
         if isinstance(written, list):
-            yield "", f"[{len(written)}"
+            found.append(("", f"[{len(written)}"))
             waiting += [(name, each) for each in reversed(written)]
         elif isinstance(written, dict):
             ((tag, value),) = written.items()
-            yield "", tag
+            found.append(("", tag))
             if tag == "dict":
-                yield "", f"[{len(value)}"
+                found.append(("", f"[{len(value)}"))
                 for key, each in reversed(value):
                     waiting += [(key if isinstance(key, str) else json.dumps(key), each)]
                     waiting += [("", key)]
@@ -92,7 +93,8 @@ def values(data: bytes) -> Iterator[tuple[str, Any]]:
             else:
                 waiting += [(name, value[1]), ("", value[0])]
         else:
-            yield name, written
+            found.append((name, written))
+    return found
 
 
 def name_of(kind: type) -> str:

@@ -12,7 +12,6 @@ from datetime import time as time_of_day
 from decimal import Decimal
 from email.utils import parsedate
 from enum import Enum
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.budget import UncheckableError
@@ -45,6 +44,8 @@ _AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-
 _UNITS = (1, 10**3, 10**6, 10**9)
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 TAG_FIELD = "dedup"
+#: How an absolute URL of the web begins.
+WEB = ("http://", "https://")
 #: Characters of a path, from which on it does not grow: items may nest without end.
 MAX_PATH = 200
 #: Characters of a URL that is compared.
@@ -101,7 +102,7 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
 
 def is_url(text: str) -> bool:
     """Return whether *text* is an absolute URL of the web."""
-    return text.startswith(("http://", "https://"))
+    return text.startswith(WEB)
 
 
 def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
@@ -120,7 +121,7 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
                 # A picture, a file: the page's own URL, and views of it, are no content.
                 texts = [] if is_same_address(value, url) or len(value) > MAX_URL else [value]
             elif isinstance(value, str):
-                texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
+                texts = [] if _is_long(value) or _is_markup(value) else [*titles.parts(value)] or [value]
             elif isinstance(value, (bool, int)):
                 texts = [str(value)]
             else:
@@ -137,7 +138,10 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
 
 def innermost(path: str) -> str:
     """Return the last name in a *path*, folded, without places in lists."""
-    return next((name for name in reversed(path.casefold().split(".")) if not name.isdecimal()), "")
+    for name in reversed(path.casefold().split(".")):
+        if not name.isdecimal():
+            return name
+    return ""
 
 
 def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
@@ -199,8 +203,9 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
         if _is_markup(text):
             found = texts_of(parse(text), budget)
             prose += found.paragraphs or found.others
-        elif _is_prose(text):
-            prose += chain.from_iterable(piece.split("\n") for piece in pieces([text]))
+        elif _is_long(text):
+            for piece in pieces([text]):
+                prose += piece.split("\n")
         else:
             short.append(text)
     return prose or short
@@ -210,8 +215,8 @@ def _is_markup(text: str) -> bool:
     return _MARKUP.search(text[:_START]) is not None
 
 
-def _is_prose(text: str) -> bool:
-    return len(text) >= MAX_VALUE_WEIGHT or weight(text) >= MAX_VALUE_WEIGHT or _is_markup(text)
+def _is_long(text: str) -> bool:
+    return len(text) >= MAX_VALUE_WEIGHT or (not text.isascii() and weight(text) >= MAX_VALUE_WEIGHT)
 
 
 def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import TROUBLE, UnreadableError
@@ -61,7 +60,7 @@ class Releaser:
             release = waiting.pop(item.key)
             if not self._has_feed_for(item):
                 self._taken.add(item.key)
-            elif self._index.atomically(partial(dropped.take, release)):
+            elif self._index.atomically(dropped.take, release):
                 self._taken.add(item.key)
                 items.append(item)
                 by_person |= release.by_person

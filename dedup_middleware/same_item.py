@@ -31,7 +31,7 @@ class FetchedItem(NamedTuple):
     def key(self) -> bytes:
         """16 bytes that are equal for all items of the page that may be the same: a cheap test, before `nearest`."""
         values = [
-            (name, None if _is_incidental(name, value, self.url, None) else value)
+            (name, None if name and _is_incidental(name, value, self.url, None) else value)
             for name, value in item_codec.values(self.data)
         ]
         return sha256(json.dumps([self.spider, values]).encode()).digest()[:16]
@@ -41,12 +41,13 @@ class FetchedItem(NamedTuple):
 
         Where values differ, each must be of its fetch: a serial number, a random key, or the clock's reading then.
         """
+        alike_items = [*islice(dropped, MOST_ALIKE)]
         now = time.time()
-        mine = list(item_codec.values(self.data))
+        mine = item_codec.values(self.data) if alike_items else []
         best, most = None, -1
-        for item in islice(dropped, MOST_ALIKE):
+        for item in alike_items:
             then = datetime.fromisoformat(item.time).timestamp()
-            theirs = list(item_codec.values(item.data))
+            theirs = item_codec.values(item.data)
             if item.spider != self.spider or len(theirs) != len(mine):
                 continue
             pairs = list(zip(mine, theirs, strict=True))

@@ -251,8 +251,8 @@ def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
 
 def _streams(page: Iterable[str], original: Iterable[str]) -> tuple[list[_Sentence], list[str]]:
     """Return the sentences of *page*, and the words of *original*; a sentence of both is one word of each."""
-    # Each has a word at least, and one too many is an edit.
-    here, there = ([*islice(_stripped_sentences(texts), MAX_WORDS + 1)] for texts in (page, original))
+    # A sentence ends where its line ends.
+    here, there = sentences("\n".join(page)), sentences("\n".join(original))
     shared = frozenset(here).intersection(there)
     ours = [_Sentence(s, [_WHOLE + s] if s in shared else _written(s), is_shared=s in shared) for s in here]
     return ours, [word for s in there for word in ([_WHOLE + s] if s in shared else _written(s))]
@@ -346,7 +346,8 @@ def _in_order_of(original: list[str], page: list[_Sentence]) -> list[_Sentence]:
             shared[word] = -1 if word in shared else position
     places, place = [], 0
     for sentence in page:
-        if weight(sentence.text) >= MIN_MOVED:
+        # No text weighs less than its length.
+        if len(sentence.text) >= MIN_MOVED or weight(sentence.text) >= MIN_MOVED:
             if sentence.is_shared:
                 place = found if (found := shared.get(sentence.words[0], -1)) >= 0 else place
             else:

@@ -109,7 +109,8 @@ def _own(page: Page | StoredPage, paragraphs: Sequence[str], pair: Pair) -> froz
     """Return what *page*, with this text, adds to the original of *pair*: clauses, parts of its title, and facts."""
     features = page.features or PageFeatures()
     called = titles.own_parts(features, pair.there, lambda: pair.text)
-    own = {" ".join(edit.here) for edit in differences(paragraphs, pair.text) if edit.here}
+    edits = [] if [*paragraphs] == [*pair.text] else differences(paragraphs, pair.text)
+    own = {" ".join(edit.here) for edit in edits if edit.here}
     return frozenset([*own, *map(titles.row_of, called), *map(bytes.hex, features.facts - pair.there.facts)])
 
 
@@ -149,9 +150,9 @@ def is_canonical_of(page: Page, original: StoredPage, index: Lookup) -> bool:
     Both must have one origin, and *page* must name no other canonical URL. One or two gets.
     """
     features = page.features
-    if features is None or features.canonical or original.pending or origin_of(page.url) != origin_of(original.url):
+    if features is None or features.canonical or original.pending or host_of(page.url) != host_of(original.url):
         return False
-    return index.names(original, page.identities)
+    return origin_of(page.url) == origin_of(original.url) and index.names(original, page.identities)
 
 
 #: A page with less non-boilerplate text than this, in letters (50 Han characters), is not checked: bios, teasers and

@@ -18,7 +18,7 @@ from dedup_middleware.checks.checklist import own_edits, own_title, replaced_wor
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.checks.pair import Pair, titled_as
 from dedup_middleware.fingerprints import fast_hash
-from dedup_middleware.item_values import Value, is_url, item_fields, item_values, prose_in, short_values
+from dedup_middleware.item_values import WEB, Value, is_url, item_fields, item_values, prose_in, short_values
 from dedup_middleware.model import TEXT_LIMIT, ItemContent, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
@@ -54,11 +54,8 @@ class ItemText:
     fingerprint: Fingerprint
     texts: Sequence[str]
     values: tuple[Value, ...]
-
-    @property
-    def has_text(self) -> bool:
-        """Whether the text is enough to be compared."""
-        return self.fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT
+    has_text: bool
+    """Whether the text is enough to be compared."""
 
 
 class ItemCheck:
@@ -83,7 +80,7 @@ class ItemCheck:
         if self._fields is not None:
             missing = set(self._fields).difference(item_fields(item) or ())
             self.fields_not_found = missing if self.fields_not_found is None else self.fields_not_found & missing
-        texts = [value for _, value in values if isinstance(value, str) and not is_url(value)]
+        texts = [value for _, value in values if isinstance(value, str) and not value.startswith(WEB)]
         if sum(map(len, texts)) > self._max_characters:
             raise UncheckableError(Reason.TOO_LARGE)
         budget.check_clauses(len(values))
@@ -93,7 +90,8 @@ class ItemCheck:
         short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
         budget.check_time()
         self._note(page, short)
-        return ItemText(fingerprint, budget.watched(tuple(prose)), short)
+        has_text = fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT
+        return ItemText(fingerprint, budget.watched(tuple(prose)), short, has_text)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""

@@ -42,10 +42,8 @@ def names_of(features: PageFeatures) -> list[str]:
 
     A title that contains the heading has only the site's name beside it.
     """
-    heading, title = (
-        [part for part in map(titles.without_view, titles.parts(name)) if part]
-        for name in (features.heading, features.title)
-    )
+    heading = [*filter(None, map(titles.without_view, titles.parts(features.heading)))]
+    title = [*filter(None, map(titles.without_view, titles.parts(features.title)))]
     row = titles.row_of(" ".join(heading))
     is_in_title = row and f" {row} " in f" {titles.row_of(features.title)} "
     return (heading if is_in_title else [*heading, *title])[:MAX_NAMES]
@@ -92,9 +90,9 @@ def _alike(name: str, other: str, main: Collection[str]) -> float:
 def _own(name: str, other: str, text: Callable[[], Iterable[str]]) -> list[str]:
     """Return the runs of words in *name* that *other* has not at this place, and the *text* nowhere."""
     if _SECTION.search(name) is None or _SECTION.search(other) is None:
-        name, other = (_SECTION.sub("", title) for title in (name, other))
+        name, other = _SECTION.sub("", name), _SECTION.sub("", other)
     here, there = split_words(plain(name)), split_words(plain(other))
-    folded_here, folded_there = ([word.casefold() for word in words] for words in (here, there))
+    folded_here, folded_there = [*map(str.casefold, here)], [*map(str.casefold, there)]
     own: list[str] = []
     row = ""
     start = begin = 0

@@ -67,10 +67,10 @@ class PageBlocks:
     marks: list[tuple[int, int, str]] = field(default_factory=list)
     """What is shown and is not text, outside of links: the index of the block that it stands in or before, of its
     element, and what it is, see `marks.mark_of`."""
-    parents: list[int] = field(default_factory=lambda: [-1])
-    tags: list[str] = field(default_factory=lambda: [""])
-    classes: list[str | None] = field(default_factory=lambda: [None])
-    signs: list[int] = field(default_factory=lambda: [0])
+    parents: list[int] = field(default_factory=[-1].copy)
+    tags: list[str] = field(default_factory=[""].copy)
+    classes: list[str | None] = field(default_factory=list[str | None]([None]).copy)
+    signs: list[int] = field(default_factory=[0].copy)
     """The bits of each element: see `names.signs_of`."""
 
 

@@ -26,7 +26,7 @@ from dedup_middleware.extraction.names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dedup_middleware.extraction.blocks import Block, PageBlocks
 
@@ -174,11 +174,13 @@ def _summed(own: list[float], parents: Sequence[int]) -> list[float]:
     return own
 
 
-def _around(node: int, parents: Sequence[int]) -> Iterator[int]:
-    """Yield *node* and the elements around it, innermost first, the page last."""
+def _around(node: int, parents: Sequence[int]) -> list[int]:
+    """Return *node* and the elements around it, innermost first, the page last."""
+    around = []
     while node >= 0:
-        yield node
+        around.append(node)
         node = parents[node]
+    return around
 
 
 def _signs(page: PageBlocks) -> list[int]:

@@ -31,12 +31,14 @@ class OpenClaims:
         self.texts: dict[int, Sequence[str]] = {}
         self.recent_texts: dict[int, list[str]] = {}
         """Texts of stored pages that were read last, by number; in a private store they are as they were."""
+        self.own: dict[int, list[StoredPage]] = {}
+        """What a private store has under the identities of a claim, as long as that is certain."""
         self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
         """The claims by identity, clause hash, `schema.whole_text_key` and key of a published method. These have 16, 6,
         9 and 8 bytes."""
         self.version = 0
-        self._recent: deque[tuple[Collection[bytes], ...]] = deque(maxlen=_REMEMBERED_CHANGES)
+        self._recent: deque[list[Collection[bytes]]] = deque(maxlen=_REMEMBERED_CHANGES)
         self._last = 0
         self._changes_of_others = 0
         # By the number of a claim, or of an original that is kept again: how to have it made durable, and who waits.
@@ -60,7 +62,7 @@ class OpenClaims:
         for key in keys:
             self.holders[key] += (number,)
         self._keys[number] = keys
-        self.touch(pending.hashes, pending.identities)
+        self.touch(pending)
         return pending
 
     def remove(self, number: int) -> None:
@@ -73,8 +75,9 @@ class OpenClaims:
             if holders != (number,):
                 self.holders[key] = tuple([n for n in holders if n != number])
         del self.texts[number]
+        self.own.pop(number, None)
         self.signatures.pop(number, None)
-        self.touch(pending.hashes, pending.identities)
+        self.touch(pending)
 
     # --- who waits
 
@@ -102,9 +105,17 @@ class OpenClaims:
 
     # --- what has changed
 
-    def touch(self, *touched: Collection[bytes]) -> None:
-        """Note that what is known of these clauses and identities has changed. They are kept, not copied."""
+    def touch(self, *pages: StoredPage) -> None:
+        """Note that what is known of *pages* has changed. Their clauses and identities are kept, not copied."""
         self.version += 1
+        touched: list[Collection[bytes]] = []
+        for page in pages:
+            touched.append(page.identities)
+            if page.original is None:
+                touched.append(page.hashes)
+            for identity in page.identities:
+                for number in self.holders.get(identity, ()):
+                    self.own.pop(number, None)
         self._recent.append(touched)
 
     def notice_others(self, changes: int) -> None:

@@ -116,11 +116,15 @@ class DroppedItems:
         now = time.time_ns() // 1_000
         key = now.to_bytes(8, "big") + os.urandom(4)
         moment = datetime.fromtimestamp(now / 1e6, timezone.utc).isoformat(timespec="milliseconds")
-        known: dict[str, Any] = {
-            name: schema.whole(value) if isinstance(value, str) else value for name, value in header.items()
-        }
-        item = DroppedItem(number=number, original=original, time=moment, data=data, **known)
-        value = schema.encode_postings((number, original)) + zlib.compress(schema.encode(item), 1)
+        item = DroppedItem(number=number, original=original, time=moment, data=data, **header)
+        try:
+            packed = schema.encode(item)
+        except UnicodeEncodeError:
+            whole: dict[str, Any] = {
+                name: schema.whole(value) if isinstance(value, str) else value for name, value in header.items()
+            }
+            packed = schema.encode(item._replace(**whole))
+        value = schema.encode_postings((number, original)) + zlib.compress(packed, 1)
         drop = _Drop(same, len(value))
         return [(_item_key(key), value), (_page_key(number, key), schema.encode(drop))]
 

@@ -18,6 +18,8 @@ from dedup_middleware.urls import canonical_identities
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from typing_extensions import ParamSpec
+
     from dedup_middleware.fingerprints.method import Method
     from dedup_middleware.index.claims import OpenClaims
     from dedup_middleware.index.dropped_items import Pair
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
+    _P = ParamSpec("_P")
     Changed: TypeAlias = tuple[Iterable[tuple[bytes, bytes]], Iterable[bytes]]
     """Puts and deletes."""
 
@@ -76,18 +79,20 @@ class Index(Lookup):
         if self.store.worker:
             self.store.require_unchanged()
 
-    def touch(self, pages: Iterable[StoredPage]) -> None:
-        """Note that what is known of *pages* has changed."""
-        self.open_claims.touch(*(keys for page in pages for keys in (page.hashes, page.identities)))
+    def atomically(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Return what *work* returns; nobody else writes while it runs. It may write one batch, as its last act.
 
-    def atomically(self, work: Callable[[], _T]) -> _T:
-        """Return what *work* returns; in a store that processes share, no other writes while it runs."""
+        In a store that processes share, it may run more than once.
+        """
+        if not self.store.worker:
+            with self.store.guard:
+                return work(*args, **kwargs)
         places = self._places
 
         def run() -> _T:
             # Those that a try before this one took came to nothing.
             self._places = places
-            return work()
+            return work(*args, **kwargs)
 
         try:
             return self.store.transaction(run)
@@ -109,11 +114,10 @@ class Index(Lookup):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
-        version, own = self._own_of_last.get(page.identities, (-1, []))
-        is_known = version >= 0 and not self.open_claims.changed_since(version, page)
+        own = self._looked_up(page)
         claimed = self.open_claims.add(page)
-        if is_known:  # the claim changes nothing of that
-            self._own_of_last[page.identities] = (self.open_claims.version, own)
+        if own is not None:
+            self.open_claims.own[claimed.number] = own
         return claimed
 
     def void_claim(self, number: int) -> None:
@@ -146,14 +150,15 @@ class Index(Lookup):
         Its *claim*, if it has one, ends. What *items* returns for its number is put with it. Return it, ``None`` where
         nothing has changed.
         """
-        return self.atomically(lambda: self._commit(page, claim, feeds, items))
+        return self.atomically(self._commit, page, claim, feeds, items)
 
     def _commit(
         self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[Pair]]
     ) -> StoredPage | None:
         if page.known is not None:
             return self._commit_again(page, feeds, items)
-        own = self.own(page)
+        own = None if claim is None else self.open_claims.own.get(claim)
+        own = self.own(page) if own is None else own
         ended = [] if claim is None else self._ended(claim)
         former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
@@ -196,7 +201,7 @@ class Index(Lookup):
         changes.put_page(stored, None, body=page.body_digest)
         changes.put_or_delete(key, packed)
         changes.write()
-        self.touch([stored])
+        self.open_claims.touch(stored)
         return stored
 
     def _still(self, page: Page) -> StoredPage | None:
@@ -243,7 +248,7 @@ class Index(Lookup):
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove these pages, in a batch each: their text is not owned any more."""
         for number in numbers:
-            self.atomically(lambda number=number: self._remove(number))  # type: ignore[misc]
+            self.atomically(self._remove, number)
 
     def _remove(self, number: int) -> None:
         page = self.page(number)
@@ -254,7 +259,7 @@ class Index(Lookup):
             changes.replace([page], number, None)
         changes.remove_page(page)
         changes.write()
-        self.touch([page])
+        self.open_claims.touch(page)
 
     # --- writing
 
@@ -292,9 +297,7 @@ class Index(Lookup):
         for view in superseded:
             changes.put_page(_as_duplicate(view, stored), None)
         changes.write()
-        touched = (stored, *own, *superseded)
-        owned = (known.hashes for known in touched if known.original is None)
-        self.open_claims.touch(*owned, *(known.identities for known in touched))
+        self.open_claims.touch(stored, *own, *superseded)
 
 
 def _differ(stored: StoredPage, known: StoredPage) -> bool:

@@ -104,12 +104,19 @@ class Lookup:
 
     def own(self, page: Page) -> list[StoredPage]:
         """Return `same` for *page*, without a read if that was looked up last and nothing has changed since."""
+        known = self._looked_up(page)
+        return self.same(page.identities) if known is None else known
+
+    def _looked_up(self, page: Page) -> list[StoredPage] | None:
+        """Return what `look_up` has found of the *page* itself; ``None`` if it was not the last, or may be outdated."""
         version, known = self._own_of_last.get(page.identities, (-1, []))
         is_known = version >= 0 and not self.store.worker and not self.open_claims.changed_since(version, page)
-        return known if is_known else self.same(page.identities)
+        return known if is_known else None
 
-    def _led_to(self, values: Iterable[bytes | None]) -> list[StoredPage]:
+    def _led_to(self, values: Sequence[bytes | None]) -> list[StoredPage]:
         """Return the pages that the *values* of identities lead to."""
+        if not any(values):
+            return []
         numbers = dict.fromkeys(schema.decode_identity(value)[0] for value in values if value is not None)
         return [*self._pages(numbers)]
 
@@ -124,6 +131,8 @@ class Lookup:
     def _pages(self, numbers: Iterable[int]) -> Iterator[StoredPage]:
         """Yield the pages with these numbers that are there, stored or pending. One read."""
         numbers = [*numbers]
+        if not numbers:
+            return
         stored = [number for number in numbers if number >= 0]
         values = dict(zip(stored, self.store.get_many([*map(schema.page_key, stored)]), strict=True)) if stored else {}
         for number in numbers:

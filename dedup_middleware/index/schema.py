@@ -33,6 +33,7 @@ pages are on one host, and numbers still sort by age.
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -100,15 +101,11 @@ def _numbered(kind: bytes, number: int) -> bytes:
     return kind + encode_number(number)
 
 
-def _named(kind: bytes, name: bytes) -> bytes:
-    return kind + name
-
-
 # Of a page's number, of an identity, of a `template_hash`, of a worker: as in the table above.
 page_key, text_key, item_text_key, signature_key = (partial(_numbered, kind) for kind in (b"p", b"t", b"s", b"m"))
 claimed_key, repeats_key = (partial(_numbered, kind) for kind in (b"g", b"o"))
-identity_key, canonical_key, claims_key = (partial(_named, kind) for kind in (b"i", b"a", b"q"))
-template_key, worker_key = partial(_named, b"d"), partial(_named, b"w")
+identity_key, canonical_key, claims_key = (kind.__add__ for kind in (b"i", b"a", b"q"))
+template_key, worker_key = b"d".__add__, b"w".__add__
 
 
 def rule_key(rule_id: str) -> bytes:
@@ -118,7 +115,7 @@ def rule_key(rule_id: str) -> bytes:
 
 def clause_keys(hashes: Iterable[bytes]) -> list[bytes]:
     """Return the keys of the posting lists of clauses, in their order."""
-    return [b"c" + clause_hash for clause_hash in hashes]
+    return [*map(b"c".__add__, hashes)]
 
 
 def whole_text_key(exact_digest: bytes, features: PageFeatures | None) -> bytes | None:
@@ -174,6 +171,7 @@ def suspect_key(template: bytes, number: int) -> bytes:
 # --- page numbers
 
 
+@lru_cache(256)
 def host_mark(url: str) -> int:
     """Return the two bytes, as a number, that stand for the host and port of *url*; 0 if it has none."""
     parts = url.split("/", 3)
@@ -215,12 +213,8 @@ def decode_identity(value: bytes) -> tuple[int, bytes]:
 # --- texts: surrogates are kept, too
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf8", "surrogatepass")
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf8", "surrogatepass")
+_bytes = partial(str.encode, encoding="utf8", errors="surrogatepass")
+_text = partial(bytes.decode, encoding="utf8", errors="surrogatepass")
 
 
 def whole(text: str) -> str:
@@ -356,7 +350,7 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
     return StoredPage(
         number=number,
         url=_text(record.url),
-        identities=_split(record.identities, _IDENTITY_BYTES),
+        identities=tuple(_split(record.identities, _IDENTITY_BYTES)),
         digest=record.digest,
         hashes=hashes,
         kept=Kept(record.run, record.time, record.feeds),
@@ -380,10 +374,16 @@ def _joined(hashes: Iterable[bytes]) -> bytes:
     return b"".join(sorted(hashes))
 
 
-def _split(joined: bytes, size: int) -> tuple[bytes, ...]:
+_HASHES = {
+    size: re.compile(rb".{%d}" % size, re.DOTALL)
+    for size in (HASH_BYTES, FAST_HASH_BYTES, STORED_TEXT_BYTES, _IDENTITY_BYTES)
+}
+
+
+def _split(joined: bytes, size: int) -> list[bytes]:
     if len(joined) % size:
         raise ValueError("its hashes are cut off")
-    return tuple([joined[i : i + size] for i in range(0, len(joined), size)])
+    return _HASHES[size].findall(joined)
 
 
 def encode_claim(worker: bytes, page: StoredPage) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -34,7 +33,7 @@ class SharedIndex(Index):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
-        return self.atomically(partial(self._claim, page))
+        return self.atomically(self._claim, page)
 
     def _claim(self, page: Page) -> StoredPage:
         changes = Changes(self, page.run)
@@ -43,19 +42,19 @@ class SharedIndex(Index):
             changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.signature)
             changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
         changes.write()
-        self.touch([claimed])
+        self.open_claims.touch(claimed)
         return claimed
 
     def void_claim(self, number: int) -> None:
         """See Index; does nothing where it is released already."""
-        self.atomically(partial(self._release, number))
+        self.atomically(self._release, number)
 
     def _release(self, number: int) -> None:
         changes, ended = Changes(self), self._ended(number)
         with self._reading:
             changes.replace(ended, number, None)
         changes.write()
-        self.touch(ended)
+        self.open_claims.touch(*ended)
 
     def _commit(
         self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[Pair]]

@@ -99,7 +99,7 @@ class Recorder:
         if visit.items_would_drop:
             self._count("items/would_drop", visit.items_would_drop)
         has_items = bool(visit.items_kept or visit.items_dropped)
-        reason = _reason(visit)
+        reason = _reason(visit, visit.standing)
         kind = kind_of(verdict.kind.value, reason, has_items=has_items)
         if verdict.kind is VerdictKind.UNCHECKED:
             self._count(f"unchecked/{reason}", 1)
@@ -201,7 +201,8 @@ class Recorder:
 
     def record(self, visit: Visit) -> Record:
         """Return the record of *visit*; of an unchanged page with the verdict that stands."""
-        page, reason, standing = visit.page, _reason(visit), visit.standing
+        page, standing = visit.page, visit.standing
+        reason = _reason(visit, standing)
         features = None if page is None else page.features
         if standing is None:
             match = visit.verdict.match
@@ -260,10 +261,10 @@ class Recorder:
         )
 
 
-def _reason(visit: Visit) -> str:
+def _reason(visit: Visit, standing: Standing | None) -> str:
     if visit.items_are_checked:
         return str(Reason.ITEMS_CHECKED)
-    return visit.verdict.reason if visit.standing is None else visit.standing.reason
+    return visit.verdict.reason if standing is None else standing.reason
 
 
 def _now() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import plyvel
@@ -50,9 +51,8 @@ class LevelDBStore(Store):
         )
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        get = self._db.get
         # A damaged block must not pass for an original's text. Costs nothing measurable: cached blocks are not checked.
-        return [get(key, verify_checksums=True) for key in keys]
+        return [*map(partial(self._db.get, verify_checksums=True), keys)]
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store; LevelDB's iterators are snapshots. A scan does not push the gets' blocks out of the cache."""

@@ -113,6 +113,8 @@ class OpenStore:
         """The name of this process where other processes may have the store open, too; else empty."""
         self.in_process = shared
         """What its openers in this process share; other things that they share may hang on it."""
+        self.guard = shared.guard
+        """Their lock: none of them reads or writes while another holds it."""
         self._shared = shared
         self._leave: Callable[[], None] | None = leave
 

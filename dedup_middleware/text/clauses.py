@@ -127,12 +127,13 @@ def significant_clauses(text: str) -> list[tuple[str, int]]:
 
 def reduced(text: str) -> str:
     """Return the letters, marks and digits of *text*, folded, with a line end at each clause break. O(len(text))."""
-    text = folded(text).replace(DECIMAL_POINT, "")
+    # As `folded` does: a page has many sentences.
+    text = (text if text.isascii() else plain(text)).casefold().replace(DECIMAL_POINT, "")
     text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", text))
     text = _NUMBER_MARK.sub("", _DECIMAL.sub(DECIMAL_POINT, text))
     if not text.isascii():
-        for mark, plain in TYPOGRAPHIC:
-            text = text.replace(mark, plain)
+        for mark, usual in TYPOGRAPHIC:
+            text = text.replace(mark, usual)
     if text.isascii():
         return text.translate(PLAIN)
     if SPACELESS_CHARACTER.search(text):
@@ -154,13 +155,15 @@ def without_separators(text: str) -> str:
     return _DIGIT_SEPARATOR.sub("", text)
 
 
-def pieces(paragraphs: Iterable[str]) -> Iterator[str]:
-    """Yield *paragraphs*, those of more than `PORTION` characters in pieces, as `portions` cuts them. O(characters)."""
+def pieces(paragraphs: Iterable[str]) -> list[str]:
+    """Return *paragraphs*, those of more than `PORTION` characters in pieces, as `portions` cuts them. O(length)."""
+    found: list[str] = []
     for paragraph in paragraphs:
         if len(paragraph) > PORTION:
-            yield from (paragraph[start : start + PORTION] for start in range(0, len(paragraph), PORTION))
+            found += [paragraph[start : start + PORTION] for start in range(0, len(paragraph), PORTION)]
         else:
-            yield paragraph
+            found.append(paragraph)
+    return found
 
 
 def cut_to(paragraphs: Iterable[str], limit: int) -> Iterator[str]:
@@ -181,12 +184,13 @@ def portions(paragraphs: Iterable[str]) -> Iterator[str]:
     """
     lines: list[str] = []
     room = PORTION
-    for paragraph in pieces(paragraphs):
-        if len(paragraph) > room and lines:
-            yield "\n".join(lines)
-            lines, room = [], PORTION
-        lines.append(paragraph)
-        room -= len(paragraph) + 1
+    for paragraph in paragraphs:
+        for piece in (paragraph,) if len(paragraph) <= PORTION else pieces([paragraph]):
+            if len(piece) > room and lines:
+                yield "\n".join(lines)
+                lines, room = [], PORTION
+            lines.append(piece)
+            room -= len(piece) + 1
     if lines:
         yield "\n".join(lines)
 
@@ -202,7 +206,7 @@ def _is_fact(clause: str) -> bool:
 
 def sentences(paragraph: str) -> list[str]:
     """Return the sentences of *paragraph* as written; every end of a sentence is a clause break too."""
-    return [s for m in _SENTENCE.finditer(paragraph) if (s := m.group().strip())]
+    return [*filter(None, map(str.strip, _SENTENCE.findall(paragraph)))]
 
 
 _DATE = re.compile(r"\d[年月日]")
@@ -252,7 +256,7 @@ def marked_sentences(
         for sentence in sentences(paragraph):
             total = shared = 0
             # A long text may be of very many sentences that are too short.
-            for clause, weight in clauses(sentence) if len(sentence) >= _MIN_SENTENCE else ():
+            for clause, weight in significant_clauses(reduced(sentence)) if len(sentence) >= _MIN_SENTENCE else ():
                 total += weight
                 shared += weight * (hash_clause(clause) in held)
             yield Sentence(sentence, shared / total if total else None)

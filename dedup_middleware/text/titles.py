@@ -44,7 +44,7 @@ _VERSION = re.compile(r"(?<!\w)v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
 @lru_cache(maxsize=256)
 def parts(title: str) -> tuple[str, ...]:
     """Return the parts of *title*, as written."""
-    return tuple(part for part in _SEPARATOR.split(title) if part.strip())
+    return tuple([part for part in _SEPARATOR.split(title) if part.strip()])
 
 
 @lru_cache(maxsize=1024)
@@ -67,7 +67,7 @@ def longest(found: Iterable[str]) -> str:
 def is_echoed(title: str, texts: Iterable[str]) -> bool:
     """Return whether any longer word of *title* is in *texts*; also where it has none. O(characters)."""
     found = [term for term in terms(title.casefold()) if term.isalpha() and len(term) > 1]
-    telling = {term for term in found if len(term) >= _LONG_WORD or is_unspaced(term)}
+    telling = {term for term in found if len(term) >= _LONG_WORD or (not term.isascii() and is_unspaced(term))}
     return not telling or any(map("\n".join(texts).casefold().__contains__, telling))
 
 

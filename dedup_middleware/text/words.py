@@ -190,6 +190,8 @@ def without_numbering(paragraphs: Iterable[str]) -> list[str]:
     ['In the beginning', 'And the earth', 'And God said']
     """
     lines = [*paragraphs]
+    if not any(map(_NUMBERED.match, lines)):
+        return lines
     found = [(place, match, int(match[1])) for place, line in enumerate(lines) if (match := _NUMBERED.match(line))]
     steps = sum(after[2] - before[2] == 1 for before, after in pairwise(found))
     if len(found) >= _FEWEST_NUMBERED and steps >= _IN_ORDER * (len(found) - 1):
