@@ -372,10 +372,7 @@ def pass_through(deduplication: Deduplication, visit: Visit, kept: Any, item: An
 
 def _decide(deduplication: Deduplication, visit: Visit, kept: Any, *, is_compared: bool = False) -> None:
     """Take a page that has entered to its end, with the item *kept*."""
-    decisions = deduplication.process(visit, kept, is_compared=is_compared)
-    if decisions[0].fate is Fate.WAIT:
-        visit.give_up()
-        decisions = deduplication.process(visit, kept, is_compared=is_compared)
+    decisions = deduplication.process(visit, kept, is_compared=is_compared, may_wait=False)
     decisions += deduplication.end(visit)
     if decisions[-1].fate is Fate.KEEP:
         # The program has it: no feed of a later crawl still has to.

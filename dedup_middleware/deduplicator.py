@@ -20,30 +20,28 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
-from dedup_middleware.drops import Drops
+from dedup_middleware.drops import Drops, Written
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
-from dedup_middleware.item_verdict import ItemVerdict, item_verdict
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.states import Claim, Event, Output, claim_after, output_after
-from dedup_middleware.visit import Decision, Fate, ItemClasses, Visit, within
+from dedup_middleware.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import timedelta
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.drops import Written
     from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.errors import DedupError
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.dropped_items import DroppedItem, Pair
-    from dedup_middleware.model import StoredPage
+    from dedup_middleware.model import Match, StoredPage
     from dedup_middleware.published import Published
     from dedup_middleware.records.crawls import CrawlCounts
     from dedup_middleware.records.log import RecordLog
@@ -132,11 +130,10 @@ class Deduplication:
         except TROUBLE as error:
             self.fail(error)
             return None
-        if found is None:
-            return None
-        budget.pause()
-        self._listener.count("unread", 1)
-        return Visit(fetched.url, *found, action, budget, read=read, version=version)
+        if found is not None:
+            budget.pause()
+            self._listener.count("unread", 1)
+        return None if found is None else Visit(fetched.url, *found, action, budget, read=read, version=version)
 
     def _find_unread(self, fetched: Fetched) -> tuple[Page, Verdict] | None:
         page = None if self.has_failed else self.index.unchanged(fetched, self.run)
@@ -248,10 +245,7 @@ class Deduplication:
     # --- a duplicate waits for its original
 
     def await_original(self, visit: Visit, then: Callable[[], object]) -> bool:
-        """Have the original of *visit* made durable soon, and call *then* once its claim has ended.
-
-        Return ``False`` if another process has the claim: then look whether `rests_on_claim`.
-        """
+        """Have the original made durable soon; call *then* once its claim ends. ``False`` if another process has it."""
         match = visit.verdict.match
         return match is not None and self.index.open_claims.wait(match.original.number, then)
 
@@ -272,34 +266,39 @@ class Deduplication:
 
     # --- items
 
-    def process(self, visit: Visit, item: Any, *, is_compared: bool = True) -> list[Decision]:
+    def process(self, visit: Visit, item: Any, *, is_compared: bool = True, may_wait: bool = True) -> list[Decision]:
         """Return what becomes of *item*, the next of the page, and of items that were held before it.
 
         An item of a duplicate is dropped if the original's items contain what it contains, and else kept; it follows
         its page if it is not to be *compared*. An item without text is held until the end: it is dropped unless an item
         of the page was kept. So is a first item that is to be kept: if it is the only one, its page becomes an
-        original. After a ``WAIT``, process the item again, or `Visit.give_up` and process it.
+        original. After a ``WAIT`` process the item again; where it *may not wait*, it is kept instead.
         """
         visit.output = output_after(visit.output, Event.PROCESS)
         may_drop = visit.is_sound and visit.output is Output.FLOWS
+        found = None
         if may_drop and visit.is_duplicate and (visit.is_stale or visit.original_is_pending):
             self._reconsider(visit)
-        if not may_drop or not visit.is_duplicate:
-            visit.items += 1
-            if may_drop and self._repeats_released(visit, item):
+        if may_drop and visit.is_duplicate:
+            found = self._compare(visit, item, is_compared=is_compared)
+            if found is None and may_wait:
+                visit.is_stale = True
+                return [Decision(Fate.WAIT, item)]
+            if found is None:
+                visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
+        visit.items += 1
+        if found is None:
+            is_unchanged = may_drop and visit.verdict.kind is VerdictKind.UNCHANGED and not self.has_failed
+            if is_unchanged and self.drops.repeat_released(visit, item, self.feeds_wanting):
                 self._count_drop(visit)
                 return [Decision(Fate.DROP, item)]
             return self._keep_all(visit, item)
-        found = self._compare(visit, item, is_compared=is_compared)
-        if found is None:
-            visit.is_stale = True
-            return [Decision(Fate.WAIT, item)]
-        visit.items += 1
         if found.rejection is not None and found.rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED:
             self.overrule(visit, found.rejection)
         if found.repeats and (decision := self._repeated(visit, item)) is not None:
             return [decision]
-        if not found.repeats and visit.is_to_hold(found.repeats):
+        is_first = visit.items == 1 if found.repeats is False else not (visit.holds_rejected or visit.is_partly_kept)
+        if not found.repeats and visit.is_duplicate and is_first:
             visit.held.append(item)
             visit.holds_rejected, visit.rejection = found.repeats is False, found.rejection
             return [Decision(Fate.HOLD, item)]
@@ -348,21 +347,36 @@ class Deduplication:
         self.void(visit)
 
     def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
-        """Return `item_verdict` of an *item* of a duplicate; if that fails, or the store has failed, it is kept."""
+        """Return whether an *item* of a duplicate repeats what its original gave, to each of the feeds that want it.
+
+        If not, there may be another original. It is kept if it cannot be read, or if the store fails.
+        """
+        assert visit.page is not None
+        wanted = self.feeds_wanting(item)
+        verdict, match = visit.verdict, visit.verdict.match
+        page = within(visit.page, visit.budget)
         try:
             with visit.budget:
-                return item_verdict(visit, item, self.item_check, self.detector, self.feeds_wanting(item))
+                text = self.item_check.read(page, item, visit.budget)
+
+                def rejects(original: StoredPage) -> Rejection | None:
+                    if original.pending:
+                        return None  # what its items contain is known once it is durable
+                    if not original.kept.has_reached(wanted):
+                        return Rejection(Reason.ORIGINAL_MISSING_FROM_FEED)
+                    return self.item_check.rejection(page, text, original, self.detector)
+
+                rejection = None if match is None else rejects(match.original)
+                if rejection and not visit.items_dropped and not visit.items_kept:
+                    another = self.detector.check(page, rejects=rejects)
+                    if another.kind is VerdictKind.DUPLICATE:
+                        verdict, rejection = another, None
+                return ItemVerdict(verdict, False if rejection else text.has_text or None, rejection)
         except UncheckableError as error:
             return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
         except TROUBLE as error:
             self.fail(error)
         return ItemVerdict(visit.verdict, repeats=False)
-
-    def _repeats_released(self, visit: Visit, item: Any) -> bool:
-        """Return whether *item* of an unchanged page is dropped: this crawl has released the same to all its feeds."""
-        if visit.verdict.kind is not VerdictKind.UNCHANGED or self.has_failed or visit.action is not Action.DROP:
-            return False
-        return self.drops.repeat_released(visit, item, self.feeds_wanting)
 
     # --- what is decided
 
@@ -390,58 +404,49 @@ class Deduplication:
         return Decision(Fate.KEEP, item)
 
     def _repeated(self, visit: Visit, item: Any) -> Decision | None:
-        """Drop *item* of a duplicate, or keep it if the action is another; ``None`` if it may not be dropped."""
-        if not visit.is_sound or not self._drop(visit, item):
+        """Drop *item* of a duplicate, and store in one batch both it and that its page is one; only then it is dropped.
+
+        ``None`` if it is kept: its page is not a duplicate of the same original any more, or something fails. If the
+        action of *visit* is another, nothing is written, by the same steps: so a dry run and tags show what a drop is.
+        """
+        if not visit.is_sound or self.has_failed or not visit.is_duplicate:
             return None
-        if visit.action is Action.DROP:
-            self._count_drop(visit)
-            return Decision(Fate.DROP, item)
-        visit.items_would_drop += visit.action is Action.DRY_RUN
-        return self._keep(visit, item, repeats=True)
+        if (data := self.drops.encode(item)) is None:
+            if not (visit.items_dropped or visit.items_would_drop or visit.items_tagged):
+                visit.overrule(Rejection(Reason.ITEM_NOT_STORABLE))
+            return None
+        try:
+            drop = self.index.atomically(self._write_drop, visit, visit.verdict.match, item, data)
+            if drop is not None and visit.action is Action.DROP:
+                self.drops.note(visit, drop)
+                self._count_drop(visit)
+                return Decision(Fate.DROP, item)
+        except TROUBLE as error:
+            self.fail(error)
+            return None
+        if drop is not None:
+            visit.items_would_drop += visit.action is Action.DRY_RUN
+            return self._keep(visit, item, repeats=True)
+        if visit.is_duplicate:
+            visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
+        else:
+            self._claim(visit)
+        return None
 
     def _count_drop(self, visit: Visit) -> None:
         visit.items_dropped += 1
         if not visit.released:
             self.recorder.dropped(visit)
 
-    def _drop(self, visit: Visit, item: Any) -> bool:
-        """Store *item* of a duplicate, and that its page is one, in one batch; return whether it is dropped.
-
-        The item is kept if its page is not a duplicate of the same original any more, or if anything fails. Only what
-        is stored is dropped. If the action of *visit* is another, nothing is written: return whether it would be
-        dropped. By the same steps, so that a dry run and tags show what a drop is.
-        """
-        if self.has_failed or not visit.is_duplicate:
-            return False
-        if (data := self.drops.encode(item)) is None:
-            if not (visit.items_dropped or visit.items_would_drop or visit.items_tagged):
-                visit.overrule(Rejection(Reason.ITEM_NOT_STORABLE))
-            return False
-        match = visit.verdict.match
-        original = 0 if match is None else match.original.number
-        try:
-            drop = self.index.atomically(self._write_drop, visit, original, item, data)
-            if drop is not None:
-                self.drops.note(visit, drop)
-                return True
-        except TROUBLE as error:
-            self.fail(error)
-            return False
-        if visit.is_duplicate:
-            visit.give_up()
-        else:
-            self._claim(visit)
-        return False
-
-    def _write_drop(self, visit: Visit, original: int, item: Any, data: bytes) -> Written | None:
-        """Write the drop, if the action is one; ``None`` if the item is to be kept."""
+    def _write_drop(self, visit: Visit, before: Match | None, item: Any, data: bytes) -> Written | None:
+        """Write the drop, if the action is one; ``None`` if the match *before* does not stand, and the item is kept."""
         self._check_if_stale(visit)
         match, page, feeds = visit.verdict.match, visit.page, self.feeds_wanting(item)
-        if not visit.is_duplicate or match is None or page is None or match.original.pending:
+        if not visit.is_duplicate or match is None or before is None or page is None or match.original.pending:
             return None
-        if match.original.number != original or not match.original.kept.has_reached(feeds):
+        if match.original.number != before.original.number or not match.original.kept.has_reached(feeds):
             return None
-        return self.drops.write(visit, page, match, item, data, feeds)
+        return self.drops.write(visit, page, match, item, data, feeds) if visit.action is Action.DROP else Written()
 
     # --- the claim ends
 
@@ -454,10 +459,9 @@ class Deduplication:
     def void(self, visit: Visit) -> None:
         """End the claim, if it is open: an item was dropped by a pipeline or has failed, and the page owns nothing."""
         if visit.claim in {Claim.PENDING, Claim.DELIVERED}:
-            assert visit.stored is not None
             self._end_open(visit, Event.VOID)
             try:
-                if visit.stored.pending:
+                if visit.stored is not None and visit.stored.pending:
                     self.index.void_claim(visit.stored.number)
             except TROUBLE as error:
                 self.fail(error)
@@ -465,10 +469,10 @@ class Deduplication:
     def _end_open(self, visit: Visit, event: Event) -> None:
         visit.claim = claim_after(visit.claim, event)
         self._listener.count("claims/void" if visit.claim is Claim.VOID else "claims/confirmed", 1)
-        number = 0 if visit.stored is None else visit.stored.number
-        if self._open.get(number) is visit:
-            del self._open[number]
-        self.index.open_claims.ended(number)
+        assert visit.stored is not None
+        if self._open.get(visit.stored.number) is visit:
+            del self._open[visit.stored.number]
+        self.index.open_claims.ended(visit.stored.number)
 
     def _end_claim(self, visit: Visit) -> None:
         """Note that no item will follow. A page with one item owns its whole text; one with several only their text.
@@ -500,15 +504,15 @@ class Deduplication:
 
     def _write(self, visit: Visit, with_items: bool) -> list[bytes]:  # noqa: FBT001 - called back
         """Write the page of *visit*, which is durable; *with_items*, write these, too, and return their keys."""
-        keys: list[bytes] = []
+        pairs: list[Pair] = []
 
         def items(number: int) -> list[Pair]:
-            pairs = self.drops.kept_pairs(visit, number) if with_items else []
-            keys[:] = [key for key, _ in pairs]
+            pairs[:] = self.drops.kept_pairs(visit, number) if with_items else []
             return pairs
 
         assert visit.claimed is not None
-        claim = visit.stored.number if visit.stored is not None and visit.stored.pending else None
+        assert visit.stored is not None
+        claim = visit.stored.number if visit.stored.pending else None
         try:
             stored = self.index.commit(visit.claimed, claim=claim, feeds=visit.feeds, items=items)
         except TROUBLE:
@@ -520,7 +524,7 @@ class Deduplication:
         self._end_open(visit, Event.WRITE)
         if stored is not None and visit.claimed.replaces is not None:
             self._listener.count("upgrades", 1)
-        return keys if stored is not None else []
+        return [] if stored is None else [key for key, _ in pairs]
 
     # --- the end of a page, and of the crawl
 
@@ -528,12 +532,9 @@ class Deduplication:
         """Count and record a page whose output has ended."""
         if not visit.is_duplicate:
             visit.items_would_drop = 0
-        try:
-            self.drops.remember_undropped(visit)
-        except TROUBLE as error:
-            self.fail(error)
         self.recorder.finished(visit)
         try:
+            self.drops.remember_undropped(visit)
             self.drops.release_recognised(visit, self.detector, self.reader)
         except TROUBLE as error:
             self.fail(error)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import item_codec
 from dedup_middleware.index import schema
+from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.model import Action, Scope, VerdictKind
 from dedup_middleware.same_item import FetchedItem
 from dedup_middleware.visit import StoredItem
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.index.dropped_items import DroppedItem, Pair
+    from dedup_middleware.index.dropped_items import Pair
     from dedup_middleware.index.index import Changed, Index
     from dedup_middleware.model import Match, Page, StoredPage
     from dedup_middleware.reading import PageReader
@@ -73,12 +74,9 @@ class Drops:
     ) -> Written:
         """Write that *item*, encoded as *data*, of *page* is dropped for *match*, in one batch with the duplicate.
 
-        *feeds* wanted it. Call it within a transaction; nothing is written if the action of *visit* is another.
+        *feeds* wanted it. Call it within a transaction.
         """
-        if visit.action is not Action.DROP:
-            return Written()
         original, dropped, size, replaced = match.original, self._index.dropped, 0, b""
-        header = self._header(visit, item_codec.name_of(type(item)), original.url, match.score)
         fetched = FetchedItem(data, visit.url, self._spider)
 
         def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
@@ -91,8 +89,9 @@ class Drops:
             sizes = visit.dropped_before.get(same, {})
             before = fetched.nearest(dropped.replaceable(sizes))
             replaced = b"" if before is None else before.key
-            header["for_feed"] = bool(feeds) or (before is not None and before.for_feed)
-            pairs = dropped.pairs(number, original.number, header, data, same)
+            for_feed = bool(feeds) or (before is not None and before.for_feed)
+            kind = item_codec.name_of(type(item))
+            pairs = dropped.pairs(self._new(visit, number, kind, data, match, for_feed=for_feed), same)
             size = len(pairs[0][1]) - sizes.get(replaced, 0)
             return pairs, [] if before is None else dropped.deletes([before])
 
@@ -105,11 +104,10 @@ class Drops:
 
     def note(self, visit: Visit, written: Written) -> None:
         """Note what was *written*, and make room for it."""
-        if visit.action is Action.DROP:
-            visit.stored_number, visit.written_for = written.number, written.original
-            for alike in (visit.dropped_before or {}).values():
-                alike.pop(written.replaced, None)
-            self.make_room(written.size)
+        visit.stored_number, visit.written_for = written.number, written.original
+        for alike in (visit.dropped_before or {}).values():
+            alike.pop(written.replaced, None)
+        self.make_room(written.size)
 
     def remember_undropped(self, visit: Visit) -> None:
         """Store the page of a duplicate whose items were tagged, or kept in a dry run, as one."""
@@ -122,18 +120,24 @@ class Drops:
         if self._size is not None:
             self._index.dropped.make_room(added, size=self._size, age=self._age)
 
-    def _header(self, visit: Visit, kind: str, original_url: str, score: float) -> dict[str, Any]:
-        """Return the fields of a `DroppedItem` of the class *kind* that are not known otherwise."""
-        return {
-            "spider": self._spider,
-            "run": self._run,
-            "crawl": self._crawl,
-            "for_feed": bool(visit.feeds),
-            "url": visit.url,
-            "original_url": original_url,
-            "score": round(score, 4),
-            "type": kind,
-        }
+    def _new(  # noqa: PLR0913 - what an item is stored with
+        self, visit: Visit, number: int, kind: str, data: bytes, match: Match | None, *, for_feed: bool
+    ) -> DroppedItem:
+        """Return an item of the page *number*, of the class *kind*: dropped for *match*, or kept."""
+        return DroppedItem(
+            number=number,
+            original=number if match is None else match.original.number,
+            spider=self._spider,
+            run=self._run,
+            crawl=self._crawl,
+            for_feed=for_feed,
+            time="",
+            url=visit.url,
+            original_url=visit.url if match is None else match.original.url,
+            score=1.0 if match is None else round(match.score, 4),
+            type=kind,
+            data=data,
+        )
 
     # --- kept until a feed ends
 
@@ -147,10 +151,9 @@ class Drops:
     def kept_pairs(self, visit: Visit, number: int) -> list[Pair]:
         """Return what stores the kept items of *visit*, which becomes the original *number*."""
         pairs = []
-        for kept in visit.kept:
-            if kept is not None:
-                header = self._header(visit, kept.type, visit.url, 1.0)
-                pairs += self._index.dropped.kept_pairs(number, header, kept.data)
+        for kept in filter(None, visit.kept):
+            item = self._new(visit, number, kept.type, kept.data, None, for_feed=bool(visit.feeds))
+            pairs += self._index.dropped.kept_pairs(item)
         return pairs
 
     # --- released
@@ -162,11 +165,11 @@ class Drops:
             self._released.setdefault((item.number, same), []).append((item, feeds))
 
     def repeat_released(self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]) -> bool:
-        """Return whether *item* of an unchanged page was released to all feeds *wanting* it; each released item once.
+        """Return whether *item* of an unchanged page is dropped, because it was released to all feeds *wanting* it.
 
-        It need not be stored: until the released one is durable, the store has that.
+        Each released item once. It need not be stored: until the released one is durable, the store has that.
         """
-        if not self._released or visit.stored is None:
+        if not self._released or visit.stored is None or visit.action is not Action.DROP:
             return False
         with suppress(item_codec.NotStorableError):
             fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)

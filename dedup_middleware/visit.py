@@ -66,6 +66,17 @@ class Decision(NamedTuple):
     item: Any
 
 
+class ItemVerdict(NamedTuple):
+    """What the comparison of an item with the original of its page has found."""
+
+    verdict: Verdict
+    """That on the page, perhaps with another original, which the item repeats."""
+    repeats: bool | None
+    """Whether the original's items contain what it contains; ``None`` if it has no text, and follows its page."""
+    rejection: Rejection | None = None
+    """Why it is kept, if that is known."""
+
+
 class StoredItem(NamedTuple):
     """An item as it came from the spider, encoded."""
 
@@ -150,16 +161,6 @@ class Visit:
     items_kept: int = 0
     items_would_drop: int = 0
     items_tagged: int = 0
-
-    def is_to_hold(self, repeats: bool | None) -> bool:  # noqa: FBT001 - as in `ItemVerdict`
-        """Return whether the item of a duplicate that was processed last waits for what the page still gives."""
-        if repeats is False:
-            return self.is_duplicate and self.items == 1
-        return self.is_duplicate and not (self.holds_rejected or self.is_partly_kept)
-
-    def give_up(self) -> None:
-        """Keep the items of a duplicate that cannot wait for its original any longer."""
-        self.overrule(Rejection(Reason.ORIGINAL_PENDING))
 
     def distrust(self, *items: Any) -> list[Decision]:
         """Keep what is held, then *items*, and drop nothing of the page any more: a bug of the plugin was seen."""

@@ -167,11 +167,7 @@ class Library:
         """Take *items*, all that the page gives, to their decisions; a duplicate waits for nothing."""
         decisions: list[Decision] = []
         for item in items:
-            step = self.deduplication.process(visit, item, is_compared=is_compared)
-            if step[0].fate is Fate.WAIT:
-                visit.give_up()
-                step = self.deduplication.process(visit, item, is_compared=is_compared)
-            decisions += step
+            decisions += self.deduplication.process(visit, item, is_compared=is_compared, may_wait=False)
         return decisions + self.deduplication.end(visit)
 
     def leave(self, visit: Visit, *, items: int | Sequence[object] = 1) -> Visit:

@@ -363,11 +363,8 @@ class Crawl:
     def leave(self, deduplication: Deduplication, visit: Visit) -> None:
         name = visit.url.removeprefix("http://site/")
         item = {"name": name}
-        fates = deduplication.process(visit, item, is_compared=False)
-        if fates[0].fate is Fate.WAIT:
-            # Nothing else happens that it could wait for.
-            visit.give_up()
-            fates = deduplication.process(visit, item, is_compared=False)
+        # Nothing else happens that it could wait for.
+        fates = deduplication.process(visit, item, is_compared=False, may_wait=False)
         deduplication.end(visit)
         if fates[0].fate is Fate.DROP:
             self.dropped.append(name)
@@ -393,10 +390,8 @@ class Crawl:
         deduplication = self.deduplication
         for dropped, by_person in self.releaser.take():
             visit = self.releaser.visit(dropped, by_person=by_person)
-            if visit.original_is_pending:
-                visit.give_up()
             items = [each.item for each in dropped]
-            decisions = [decision for item in items for decision in deduplication.process(visit, item)]
+            decisions = [decision for item in items for decision in deduplication.process(visit, item, may_wait=False)]
             for item, each in self.releaser.released(visit, items, [*decisions, *deduplication.end(visit)]):
                 self.buffer.append(item["name"])
                 deduplication.item_left(visit)

@@ -34,7 +34,7 @@ FLOORS = (
     ("published", "economy"),
     ("settings",),
     ("reading", "visit"),
-    ("drops", "durability", "item_verdict"),
+    ("drops", "durability"),
     ("records",),
     ("deduplicator",),
     ("opening",),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint
 
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 
@@ -125,19 +126,12 @@ class TestKeptAgain:
 class TestDroppedItems:
     @staticmethod
     def drop(library: Library, name: str, original: StoredPage) -> None:
-        header = {
-            "spider": "s",
-            "run": "run",
-            "crawl": "",
-            "for_feed": False,
-            "url": name,
-            "original_url": "half a character: \ud800",
-            "score": 1.0,
-            "type": "t:t",
-        }
+        urls = {"url": name, "original_url": "half a character: \ud800"}
 
         def items(number: int, _: object) -> Changed:
-            return library.index.dropped.pairs(number, original.number, header, b"{}", b"same"), ()
+            known = (number, original.number, "s", "run", "", False, "")
+            item = DroppedItem(*known, **urls, score=1.0, type="t:t", data=b"{}")
+            return library.index.dropped.pairs(item, b"same"), ()
 
         library.index.remember_duplicate(library.page(name, range(9)), Match(original, 1.0, original.hashes), items)
 

@@ -205,7 +205,7 @@ DEFECTS = [
     "deduplicator:Deduplication.process",
     "deduplicator:Deduplication.end",
     "deduplicator:Deduplication.check_item",
-    "deduplicator:Deduplication._drop",
+    "deduplicator:Deduplication._repeated",
     "deduplicator:Deduplication._count_drop",
     "deduplicator:Deduplication._keep",
     "deduplicator:Deduplication._end_claim",

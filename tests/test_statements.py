@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -161,10 +160,8 @@ def test_no_more_duplicates_wait_than_requests_may_be_under_way():
     wait = items.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
     ended: list[Callable[[], None]] = []
     visits = [SimpleNamespace(fate=Fate.WAIT, is_delivered=False) for _ in range(5)]
-    for visit in visits:
-        visit.give_up = partial(setattr, visit, "fate", Fate.KEEP)
     deduplication = SimpleNamespace(
-        process=lambda visit, item: [Decision(visit.fate, item)],
+        process=lambda visit, item, may_wait=True: [Decision(visit.fate if may_wait else Fate.KEEP, item)],
         is_delivered=lambda visit: visit.is_delivered,
         await_original=lambda _, then: ended.append(then) or True,
     )

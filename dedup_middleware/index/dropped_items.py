@@ -107,34 +107,27 @@ class DroppedItems:
 
     # --- a drop
 
-    def pairs(self, number: int, original: int, header: dict[str, Any], data: bytes, same: bytes) -> list[Pair]:
-        """Return what stores an item of the page *number*, dropped now in favour of *original*. Its own pair is first.
-
-        *header* has the fields of :class:`DroppedItem` that are not known otherwise. *same* is equal for all drops of
-        the same item.
-        """
+    def pairs(self, item: DroppedItem, same: bytes = b"") -> list[Pair]:
+        """Return what stores *item*, dropped now. Its own pair is first. *same* is equal for all drops of this item."""
         now = time.time_ns() // 1_000
         key = now.to_bytes(8, "big") + os.urandom(4)
-        moment = datetime.fromtimestamp(now / 1e6, timezone.utc).isoformat(timespec="milliseconds")
-        item = DroppedItem(number=number, original=original, time=moment, data=data, **header)
+        item = item._replace(time=datetime.fromtimestamp(now / 1e6, timezone.utc).isoformat(timespec="milliseconds"))
         try:
             packed = schema.encode(item)
         except UnicodeEncodeError:
-            whole: dict[str, Any] = {
-                name: schema.whole(value) if isinstance(value, str) else value for name, value in header.items()
-            }
-            packed = schema.encode(item._replace(**whole))
-        value = schema.encode_postings((number, original)) + zlib.compress(packed, 1)
+            urls = {"url": schema.whole(item.url), "original_url": schema.whole(item.original_url)}
+            packed = schema.encode(item._replace(**urls))  # type: ignore[arg-type]
+        value = schema.encode_postings((item.number, item.original)) + zlib.compress(packed, 1)
         drop = _Drop(same, len(value))
-        return [(_item_key(key), value), (_page_key(number, key), schema.encode(drop))]
+        return [(_item_key(key), value), (_page_key(item.number, key), schema.encode(drop))]
 
-    def kept_pairs(self, number: int, header: dict[str, Any], data: bytes) -> list[Pair]:
-        """Return what stores a kept item of the original *number* until its feed has ended.
+    def kept_pairs(self, item: DroppedItem) -> list[Pair]:
+        """Return what stores *item*, which is kept, until its feed has ended.
 
         It is marked as to be released, by other processes once this one is not at work any more.
         """
-        pairs = self.pairs(number, number, header, data, b"")
-        release = Release(header["spider"], header["crawl"], by_person=False, holder=self.holder)
+        pairs = self.pairs(item)
+        release = Release(item.spider, item.crawl, by_person=False, holder=self.holder)
         return [*pairs, (_release_key(pairs[0][0][1:]), schema.encode(release))]
 
     def deletes(self, items: Iterable[DroppedItem]) -> list[bytes]:

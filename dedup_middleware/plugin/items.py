@@ -96,8 +96,7 @@ class OriginalWait:
                 self._waiting -= 1
         if decisions[0].fate is Fate.WAIT:
             self._extension.count("waits/given_up")
-            visit.give_up()
-            decisions = deduplication.process(visit, item)
+            decisions = deduplication.process(visit, item, may_wait=False)
         return decisions
 
     @property
