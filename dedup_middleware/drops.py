@@ -112,7 +112,9 @@ class Drops:
     def remember_undropped(self, visit: Visit) -> None:
         """Store the page of a duplicate whose items were tagged, or kept in a dry run, as one."""
         match, has_items = visit.verdict.match, visit.items_dropped or visit.items_kept
-        if has_items and not visit.written_for and visit.is_duplicate and match and visit.page is not None:
+        # After a failure, copies of claims that are still open are kept, too: these have no page yet.
+        is_one = visit.is_duplicate and not visit.original_is_pending and not visit.written_for
+        if is_one and has_items and match is not None and visit.page is not None:
             self._index.atomically(self._index.remember_duplicate, visit.page, match)
 
     def make_room(self, added: int) -> None:
