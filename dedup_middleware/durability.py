@@ -44,8 +44,9 @@ class DiskWaits(Protocol):
 class _Round:
     """What one checkpoint makes durable."""
 
-    visits: dict[int, Visit] = field(default_factory=dict)
-    """By the number of the claim, or of the original that is kept again."""
+    visits: list[Visit] = field(default_factory=list)
+    numbers: set[int] = field(default_factory=set)
+    """Of their claims, or of the originals that are kept again, perhaps by several visits."""
     deletes: list[bytes] = field(default_factory=list)
     """Keys of stored items that leave the store once they are in the feeds: released ones, and those of kept pages."""
     closing: set[Hashable] = field(default_factory=set)
@@ -89,7 +90,8 @@ class Durability:
     def delivered(self, visit: Visit) -> None:
         """Take the page of *visit*, whose items have left the pipelines."""
         assert visit.stored is not None
-        self._current.visits[visit.stored.number] = visit
+        self._current.visits.append(visit)
+        self._current.numbers.add(visit.stored.number)
         self._begin_if_due()
 
     def delete_when_durable(self, keys: Iterable[bytes]) -> None:
@@ -135,7 +137,7 @@ class Durability:
         is_due = len(current.visits) >= (1 if self._flush is None else self.interval)
         # The duplicates of other processes cannot say that they wait, and the pages of released items may be fetched.
         is_wanted = current.deletes or (self._store.worker and current.visits)
-        if is_due or is_wanted or not self._wanted.isdisjoint(current.visits):
+        if is_due or is_wanted or not self._wanted.isdisjoint(current.numbers):
             try:
                 self._checkpoint()
             except TROUBLE as error:
@@ -144,7 +146,7 @@ class Durability:
     def _checkpoint(self) -> None:
         round_, self._current = self._current, _Round()
         self._rounds.append(round_)
-        self._wanted.difference_update(round_.visits)
+        self._wanted -= round_.numbers
         if self._flush is None:
             round_.is_synced = True
             self._settle()
@@ -173,13 +175,13 @@ class Durability:
             return
         has_written = False
         for round_ in [round_ for round_ in self._rounds if round_.is_synced]:
-            for number, visit in [*round_.visits.items()]:
+            for visit in [*round_.visits]:
                 if visit.claim is Claim.DELIVERED:
                     if round_.closing and not visit.can_be_stored:
                         continue
                     round_.deletes += self._write(visit, bool(round_.closing))
                     has_written = True
-                round_.visits.pop(number, None)
+                round_.visits.remove(visit)
             if not round_.closing:
                 if round_.deletes:
                     self._store.write([], round_.deletes)

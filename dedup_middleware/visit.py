@@ -206,8 +206,10 @@ class Visit:
     @property
     def as_before(self) -> StoredPage | None:
         """What the store has of an unchanged page; ``None`` if the text that is too short for a clause has changed."""
-        known = (self.page and self.page.known) or self.stored
-        if self.page is None or known is None or self.verdict.kind is not VerdictKind.UNCHANGED:
+        if self.page is None or self.verdict.kind is not VerdictKind.UNCHANGED:
+            return None
+        known = self.page.known or self.stored
+        if known is None:
             return None
         return known if is_marked(known.text_mark, self.page.text_mark) else None
 

@@ -201,7 +201,8 @@ class Recorder:
 
     def record(self, visit: Visit) -> Record:
         """Return the record of *visit*; of an unchanged page with the verdict that stands."""
-        page, standing = visit.page, visit.standing
+        page, as_before = visit.page, visit.as_before
+        standing = None if as_before is None else as_before.standing
         reason = _reason(visit, standing)
         features = None if page is None else page.features
         if standing is None:
@@ -233,7 +234,7 @@ class Recorder:
             title=one_line(features.title, TITLE_CHARACTERS) if features else "",
             bytes=visit.size,
             canonical=features.canonical or None if features else None,
-            text=(visit.as_before or page).text_mark if page else "",
+            text=(as_before or page).text_mark if page else "",
             original_text=original_text,
         )
 
