@@ -159,7 +159,7 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
         or name.startswith(_FETCH)
         or (name in _COUNTERS and text.strip().isdecimal())
         or _RANDOM.fullmatch(text.replace("-", "").casefold()) is not None
-        or _is_clock_reading(text, now)
+        or (len(text.strip()) <= _LONGEST_MOMENT and _is_clock_reading(text, now))
     )
 
 
@@ -178,8 +178,6 @@ def _is_clock_reading(text: str, now: float | None) -> bool:
 
 def _moments(text: str) -> Iterator[int]:
     """Yield the moments that *text* may be, in seconds since 1970; without its time zone."""
-    if len(text) > _LONGEST_MOMENT:
-        return
     with suppress(ValueError, OverflowError):
         yield from (int(float(text) / unit) for unit in _UNITS)
     for pattern in _DATE_AND_TIME:

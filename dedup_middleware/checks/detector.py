@@ -96,7 +96,7 @@ class Templates:
 
 def template_id(page: Page, original: StoredPage) -> bytes:
     """Return 8 bytes that identify the text and title of *original* among those of the host of *page*."""
-    title = "" if original.features is None else titles.main_part(original.features)
+    title = "" if original.features is None else titles.main_part(original.features.title, original.features.heading)
     return schema.template_hash(host_of(page.url), original.digest, title)
 
 

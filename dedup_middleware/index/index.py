@@ -164,7 +164,7 @@ class Index(Lookup):
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].has_text_of(page) and _has_given(own[0], page) else None
         changes = Changes(self, page.run)
-        number = next((before.number for before in (*own, *ended)), None) or self.new_number(page.url)
+        number = (own or ended)[0].number if own or ended else self.new_number(page.url)
         stored = StoredPage.of(page, number, feeds=self._reached(page, known, feeds))
         named = schema.encode_number(number)
         changes.puts += [
@@ -437,7 +437,8 @@ class Changes:
         mine = frozenset(page.number for page in before) | {number}
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
         # What its own claim holds, under the number that the page has now, stays as it is, and need not be read.
-        standing = (held & now) - schema.listed(p for p in before if p.number != number or not p.is_claimed)
+        if standing := held & now:
+            standing -= schema.listed(page for page in before if page.number != number or not page.is_claimed)
         held, now = held - standing, now - standing
         if self._signatures is not None:
             held |= self._signatures.listed(mine)

@@ -41,7 +41,7 @@ _RECENT = 64
 
 def own_template_id(page: Page) -> bytes:
     """Return the template hash that other pages of the host of *page* have for the text of *page*."""
-    title = "" if page.features is None else titles.main_part(page.features)
+    title = "" if page.features is None else titles.main_part(page.features.title, page.features.heading)
     return schema.template_hash(host_of(page.url), page.fingerprint.digest, title)
 
 
@@ -292,6 +292,8 @@ class Lookup:
         for clause_hash, holders in distinctive.items():
             for number in holders:
                 contained[number] += fingerprint.weights[clause_hash]
+        if not contained:
+            return
         best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:most]
         for original in self._pages(number for number in best if contained[number] / total >= least):
             yield Match(original, contained[original.number] / total, original.hashes & fingerprint.weights.keys())

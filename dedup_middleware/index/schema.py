@@ -122,7 +122,7 @@ def whole_text_key(exact_digest: bytes, features: PageFeatures | None) -> bytes 
     """Return the key of the posting list of a whole text under its title; ``None`` where its digest is not known."""
     if not exact_digest:
         return None
-    title = "" if features is None else titles.main_part(features)
+    title = "" if features is None else titles.main_part(features.title, features.heading)
     return b"e" + xxhash.xxh3_64_digest(exact_digest + _bytes(title))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import Budget
@@ -180,8 +179,9 @@ class Recorder:
         if visit.verdict.match is None or visit.page is None:
             return []
         budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
-        repeated = repeated_sentences(visit.page, visit.verdict.match.shared, self._hash_clause, budget)
-        return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in islice(repeated, EVIDENCE_SENTENCES)]
+        shared = visit.verdict.match.shared
+        repeated = repeated_sentences(visit.page, shared, self._hash_clause, budget, EVIDENCE_SENTENCES)
+        return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in repeated]
 
     def standing(self, visit: Visit) -> Standing | None:
         """Return what is stored of the verdict on a page that is kept: as long as it is unchanged, that stands."""

@@ -263,23 +263,27 @@ def marked_sentences(
 
 
 def repeated_sentences(
-    page: Page, held: Collection[bytes], hash_clause: Callable[[str], bytes], budget: Budget
-) -> Iterator[str]:
-    """Yield the sentences of *page* that repeat clauses *held*, in reading order, until the *budget* is spent.
+    page: Page, held: Collection[bytes], hash_clause: Callable[[str], bytes], budget: Budget, most: int = sys.maxsize
+) -> list[str]:
+    """Return the first sentences of *page*, *most* of them, that repeat clauses *held*, until the *budget* is spent.
 
     Only the portions of the text in which such clauses were first read are looked at, 20 µs a sentence.
     """
     starts = page.fingerprint.portions
     numbers = {bisect(starts, place) - 1 for place, h in enumerate(page.fingerprint.weights) if h in held}
+    found: list[str] = []
     for number, portion in enumerate(portions(page.paragraphs)):
         for count, sentence in enumerate(marked_sentences([portion] if number in numbers else [], held, hash_clause)):
             try:
                 if count % _CHECKED_AFTER == 0:
                     budget.check_time()
             except UncheckableError:
-                return
+                return found
             if sentence.share is not None and sentence.share >= _REPEATED:
-                yield sentence.text
+                found.append(sentence.text)
+                if len(found) >= most:
+                    return found
+    return found
 
 
 def as_written(texts: Iterable[str], reduced_clauses: Sequence[str]) -> list[str]:

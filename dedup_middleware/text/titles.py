@@ -54,9 +54,9 @@ def row_of(part: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def main_part(features: PageFeatures) -> str:
-    """Return the words of the longest part of a page's title, or of its heading if it has no title."""
-    return row_of(longest(parts(features.title) or [features.heading]))
+def main_part(title: str, heading: str) -> str:
+    """Return the words of the longest part of a page's *title*, or of its *heading* if it has no title."""
+    return row_of(longest(parts(title) or [heading]))
 
 
 def longest(found: Iterable[str]) -> str:
