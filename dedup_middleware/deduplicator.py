@@ -28,7 +28,7 @@ from dedup_middleware.model import Action, Fetched, Page, Rejection, Verdict, Ve
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
-from dedup_middleware.states import Claim, Event, Output, claim_after, output_after
+from dedup_middleware.states import Claim, Event, Output, after
 from dedup_middleware.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit, within
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Deduplication:
 
     def enter(self, visit: Visit) -> None:
         """Note that the callback gets the page, which claims its text unless it is a duplicate."""
-        visit.output = output_after(visit.output, Event.ENTER)
+        visit.output = after(visit.output, Event.ENTER)
         if visit.is_duplicate:
             self._reconsider(visit)
         else:
@@ -210,7 +210,7 @@ class Deduplication:
                 self._check(visit)
             return
         if claimed is not None:
-            visit.claim = claim_after(visit.claim, Event.CLAIM)
+            visit.claim = after(visit.claim, Event.CLAIM)
             visit.claimed, visit.stored = claimed
             self._note_open(visit.stored.number, visit)
 
@@ -274,7 +274,7 @@ class Deduplication:
         of the page was kept. So is a first item that is to be kept: if it is the only one, its page becomes an
         original. After a ``WAIT`` process the item again; where it *may not wait*, it is kept instead.
         """
-        visit.output = output_after(visit.output, Event.PROCESS)
+        visit.output = after(visit.output, Event.PROCESS)
         may_drop = visit.is_sound and visit.output is Output.FLOWS
         found = None
         if may_drop and visit.is_duplicate and (visit.is_stale or visit.original_is_pending):
@@ -323,7 +323,7 @@ class Deduplication:
 
         If the output is not *complete*, because the callback has failed or was abandoned, the page owns nothing.
         """
-        after = output_after(visit.output, Event.END)
+        ended = after(visit.output, Event.END)
         if visit.holds_rejected:
             if visit.items == 1:
                 self.overrule(visit, visit.rejection)
@@ -333,7 +333,7 @@ class Deduplication:
             decision = self._repeated(visit, item) or self._keep(visit, item)
             visit.held.pop(0)
             visit.decided.append(decision)
-        visit.output = after
+        visit.output = ended
         if is_complete:
             self._end_claim(visit)
         else:
@@ -343,7 +343,7 @@ class Deduplication:
 
     def callback_failed(self, visit: Visit) -> None:
         """Note that the callback has raised: the output of an errback is not the page's."""
-        visit.output = output_after(visit.output, Event.FAIL)
+        visit.output = after(visit.output, Event.FAIL)
         self.void(visit)
 
     def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
@@ -467,7 +467,7 @@ class Deduplication:
                 self.fail(error)
 
     def _end_open(self, visit: Visit, event: Event) -> None:
-        visit.claim = claim_after(visit.claim, event)
+        visit.claim = after(visit.claim, event)
         self._listener.count("claims/void" if visit.claim is Claim.VOID else "claims/confirmed", 1)
         assert visit.stored is not None
         if self._open.get(visit.stored.number) is visit:
@@ -499,7 +499,7 @@ class Deduplication:
             self.void(visit)
             return
         visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))
-        visit.claim = claim_after(visit.claim, Event.DELIVER)
+        visit.claim = after(visit.claim, Event.DELIVER)
         self.durability.delivered(visit)
 
     def _write(self, visit: Visit, with_items: bool) -> list[bytes]:  # noqa: FBT001 - called back

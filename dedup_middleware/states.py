@@ -1,6 +1,6 @@
 """Defines the states of a page on its way, and all transitions between them. A call in a wrong state raises.
 
-A page has two states. `Output` is what the spider has given for it; `Claim` is who owns its text. Both tables are here,
+A page has two states. `Output` is what the spider has given for it; `Claim` is who owns its text. One table has both,
 and nothing else changes these states; `deduplicator` has what happens with each transition.
 
 A page is *checked* before its callback has it, *pending* while its claim is open, then *durable* or *void*. A page that
@@ -10,6 +10,9 @@ claims nothing, a duplicate, is *dropped* with its items.
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Any, TypeVar
+
+_State = TypeVar("_State", bound=Enum)
 
 
 class StateError(RuntimeError):
@@ -53,13 +56,11 @@ class Event(Enum):
     VOID = auto()
 
 
-_OUTPUTS = {
+_TRANSITIONS: dict[Any, dict[Event, Any]] = {
     Output.AWAITED: {Event.ENTER: Output.FLOWS},
     Output.FLOWS: {Event.PROCESS: Output.FLOWS, Event.FAIL: Output.FAILED, Event.END: Output.ENDED},
     Output.FAILED: {Event.PROCESS: Output.FAILED, Event.FAIL: Output.FAILED, Event.END: Output.ENDED},
     Output.ENDED: {},
-}
-_CLAIMS = {
     Claim.NONE: {Event.CLAIM: Claim.PENDING},
     Claim.PENDING: {Event.DELIVER: Claim.DELIVERED, Event.VOID: Claim.VOID},
     Claim.DELIVERED: {Event.WRITE: Claim.DURABLE, Event.VOID: Claim.VOID},
@@ -68,21 +69,11 @@ _CLAIMS = {
 }
 
 
-def output_after(state: Output, event: Event) -> Output:
+def after(state: _State, event: Event) -> _State:
     """Return the state that *event* leads to from *state*; :class:`StateError` if it must not happen there."""
     try:
-        return _OUTPUTS[state][event]
+        found: _State = _TRANSITIONS[state][event]
     except KeyError:
-        raise _wrong(state, event) from None
-
-
-def claim_after(state: Claim, event: Event) -> Claim:
-    """Return the state of the claim that *event* leads to from *state*; :class:`StateError` as for the output."""
-    try:
-        return _CLAIMS[state][event]
-    except KeyError:
-        raise _wrong(state, event) from None
-
-
-def _wrong(state: Enum, event: Event) -> StateError:
-    return StateError(f"a page cannot {event.name.lower()} when its {type(state).__name__.lower()} is {state.name}")
+        kind, now = type(state).__name__.lower(), state.name
+        raise StateError(f"a page cannot {event.name.lower()} when its {kind} is {now}") from None
+    return found

@@ -113,7 +113,7 @@ class Index(Lookup):
     # --- claims
 
     def claim(self, page: Page) -> StoredPage:
-        """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
+        """Open a claim: *page* owns its text from now on. Returns it under its pending number. Within `atomically`."""
         own = self._looked_up(page)
         claimed = self.open_claims.add(page)
         if own is not None:

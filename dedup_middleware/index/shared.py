@@ -33,9 +33,6 @@ class SharedIndex(Index):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
-        return self.atomically(self._claim, page)
-
-    def _claim(self, page: Page) -> StoredPage:
         changes = Changes(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         with self._reading:

@@ -132,14 +132,19 @@ class Releases:
         self._is_requested = False
         extension.crawler.signals.connect(self.idle, signals.spider_idle)
 
+    @property
+    def _releaser(self) -> Releaser | None:
+        # A dry run changes nothing that another crawl sees.
+        extension = self._extension
+        is_on = extension.deduplication is not None and extension.config.action is not Action.DRY_RUN
+        return extension.releaser if is_on else None
+
     async def items(self) -> AsyncIterator[Any]:
         """Yield the items that are to be released now."""
-        deduplication, releaser = self._extension.deduplication, self._extension.releaser
+        deduplication, releaser, count = self._extension.deduplication, self._releaser, 0
         self._is_requested = False
-        # A dry run changes nothing that another crawl sees.
-        if deduplication is None or releaser is None or self._extension.config.action is Action.DRY_RUN:
+        if deduplication is None or releaser is None:
             return
-        count = 0
         try:
             for dropped, by_person in releaser.take():
                 for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
@@ -183,10 +188,8 @@ class Releases:
 
     def idle(self) -> None:
         """Look for what is to be released: what other processes have left, in a store that they share."""
-        deduplication, releaser = self._extension.deduplication, self._extension.releaser
-        if deduplication is None or releaser is None or self._is_requested:
-            return
-        if self._extension.config.action is not Action.DRY_RUN:
+        releaser = self._releaser
+        if releaser is not None and not self._is_requested:
             releaser.sweep()
             if releaser.has_any():
                 self.request()
