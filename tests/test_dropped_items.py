@@ -139,7 +139,7 @@ def test_a_released_item_passes_each_pipeline_and_no_spider_middleware_again(sit
     outcome = again(tmp_path, [], **seen)
     item = outcome.items[-1]
     assert (item["url"], item["passes"], item["replaced"]) == (b, 1, True)
-    assert outcome.stats["scraped_from/None"] == outcome.stats["item_scraped_count"] == 1
+    assert outcome.stats["scraped_from/data:,dedup-release"] == outcome.stats["item_scraped_count"] == 1
     assert outcome.lines("feed.jsonl")[-1] == item
 
 

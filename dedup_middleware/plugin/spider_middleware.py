@@ -48,16 +48,14 @@ class DedupSpiderMiddleware(Component):
     """
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        async for item in self._extension.releases.items():
-            yield item
+        # As the output of a request: Scrapy never ends a crawl that gets a SIGTERM while an item of its start is in the
+        # pipelines.
+        self._extension.releases.idle()
         async for output in start:
             yield output
 
     def process_start_requests(self, start: Iterable[Any], spider: Spider) -> Iterator[Any]:  # noqa: ARG002 - Scrapy's
-        """Stand in for `process_start` in Scrapy 2.15 where another middleware has only this method.
-
-        Released items may have to wait, which a plain generator cannot: they come as the output of a request.
-        """
+        """Stand in for `process_start` in Scrapy 2.15 where another middleware has only this method."""
         self._extension.releases.idle()
         yield from start
 

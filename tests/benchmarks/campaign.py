@@ -16,8 +16,8 @@ kept. In a feed that each crawl overwrites, what the last crawl dropped must be 
 
 Prints one line of JSON for each pair of store and feed, and one in all: scenarios, crawls, kills, drops, paragraphs
 that were lost, crawls that never ended or ended with an error, and defects of the plugin. A crawl that gets a SIGTERM
-while an item of its `start()` is in the pipelines never ends: Scrapy closes its scraper only after a response. Such an
-item may be a released one. It is killed then, and counts as ``hung``.
+while an item of its `start()` is in the pipelines never ends: Scrapy closes its scraper only after a response. It is
+killed then, and counts as ``hung``.
 """
 
 from __future__ import annotations
