@@ -190,12 +190,9 @@ class TestOrder:
         assert visit.claim is DURABLE, "what has failed later is not of this page"
 
     def test_every_state_knows_which_events_it_allows(self) -> None:
-        """In the tables of the one file that has them."""
-        assert states._OUTPUTS.keys() == {*Output}
-        assert states._CLAIMS.keys() == {*Claim}
-        after = {
-            state for table in (states._OUTPUTS, states._CLAIMS) for step in table.values() for state in step.values()
-        }
+        """In the table of the one file that has them."""
+        assert states._TRANSITIONS.keys() == {*Output, *Claim}
+        after = {state for step in states._TRANSITIONS.values() for state in step.values()}
         assert after == {*Output, *Claim} - {Output.AWAITED, Claim.NONE}
 
 

@@ -151,8 +151,7 @@ class Releases:
                     count += 1
                     yield item
         except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the spider's own requests follow
-            self._extension.releaser = None
-            self._extension.goes_without("items that were to be released", error)
+            self._give_up(error)
         if count:
             were = "items were" if count != 1 else "item was"
             why = "its text is a template, a feed that had it was lost, or `scrapy dedup allow` was run"
@@ -189,10 +188,18 @@ class Releases:
     def idle(self) -> None:
         """Look for what is to be released: what other processes have left, in a store that they share."""
         releaser = self._releaser
-        if releaser is not None and not self._is_requested:
+        if releaser is None or self._is_requested:
+            return
+        try:
             releaser.sweep()
             if releaser.has_any():
                 self.request()
+        except Exception as error:  # noqa: BLE001 - as in `items`
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._extension.releaser = None
+        self._extension.goes_without("items that were to be released", error)
 
 
 def _no_output(response: Response) -> None:
