@@ -21,6 +21,7 @@ from dedup_middleware.text.clauses import (
     clauses,
     folded,
     plain,
+    portions,
     reduced_once,
     sentences,
     significant_clauses,
@@ -251,8 +252,8 @@ def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
 
 def _streams(page: Iterable[str], original: Iterable[str]) -> tuple[list[_Sentence], list[str]]:
     """Return the sentences of *page*, and the words of *original*; a sentence of both is one word of each."""
-    # A sentence ends where its line ends.
-    here, there = sentences("\n".join(page)), sentences("\n".join(original))
+    # A sentence ends where its line ends; the time is looked at before each portion.
+    here, there = ([s for portion in portions(texts) for s in sentences(portion)] for texts in (page, original))
     shared = frozenset(here).intersection(there)
     ours = [_Sentence(s, [_WHOLE + s] if s in shared else _written(s), is_shared=s in shared) for s in here]
     return ours, [word for s in there for word in ([_WHOLE + s] if s in shared else _written(s))]
