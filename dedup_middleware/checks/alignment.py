@@ -252,15 +252,15 @@ def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
 
 def _streams(page: Iterable[str], original: Iterable[str]) -> tuple[list[_Sentence], list[str]]:
     """Return the sentences of *page*, and the words of *original*; a sentence of both is one word of each."""
-    # A sentence ends where its line ends; the time is looked at before each portion.
-    here, there = ([s for portion in portions(texts) for s in sentences(portion)] for texts in (page, original))
+    # A sentence ends where its line ends. Each has a word at least, and one too many is an edit.
+    here, there = ([*islice(_sentences(texts), MAX_WORDS + 1)] for texts in (page, original))
     shared = frozenset(here).intersection(there)
     ours = [_Sentence(s, [_WHOLE + s] if s in shared else _written(s), is_shared=s in shared) for s in here]
     return ours, [word for s in there for word in ([_WHOLE + s] if s in shared else _written(s))]
 
 
-def _stripped_sentences(texts: Iterable[str]) -> Iterator[str]:
-    return (stripped for text in texts for sentence in sentences(text) if (stripped := sentence.strip()))
+def _sentences(texts: Iterable[str]) -> Iterator[str]:
+    return (sentence for portion in portions(texts) for sentence in sentences(portion))
 
 
 def _written(text: str) -> list[str]:
