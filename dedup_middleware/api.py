@@ -168,9 +168,9 @@ class Deduplicator:
         Call it once for a store, before its first page is checked. Otherwise it learns from the first pages that are
         checked, and calls none of these a duplicate. Other methods, and our own fingerprints, learn nothing.
         """
-        if (published := self._deduplication.reader.published) is None:
+        if (beside := self._deduplication.index.beside) is None:
             return
-        with published.learning():
+        with beside.learning(self._deduplication.fail):
             for page in pages:
                 content = _arguments_of(page)
                 self._reading(content.pop("url"), content.pop("html", None), content.pop("item", None), content)

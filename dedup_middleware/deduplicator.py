@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.dropped_items import DroppedItem, Pair
     from dedup_middleware.model import Match, StoredPage
-    from dedup_middleware.published import Published
     from dedup_middleware.records.crawls import CrawlCounts
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener
@@ -59,7 +58,6 @@ class Deduplication:
         detector: Detector,
         fingerprint: Fingerprinter,
         extract: Extractor = weighted_dom,
-        published: Callable[[Callable[[DedupError | UnreadableError], None]], Published] | None = None,
         log: RecordLog | None,
         crawl: CrawlCounts | None = None,
         listener: Listener,
@@ -74,7 +72,7 @@ class Deduplication:
         dropped_size: int | None = None,
         dropped_age: timedelta | None = None,
     ) -> None:
-        """Check with *detector*, by a *published* method if there is one, and report to *listener*.
+        """Check with *detector* and report to *listener*.
 
         *flush* and *disks* are for `Durability`, *max_characters* and *item_fields* for `ItemCheck`; *feeds_wanting*
         returns the kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends.
@@ -91,7 +89,7 @@ class Deduplication:
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
         self._store_failure: Reason | None = None
-        self.reader = PageReader(run, fingerprint, extract, None if published is None else published(self.fail))
+        self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
         self.durability = Durability(self.index.store, flush=flush, disks=disks, write=self._write, fail=self.fail)

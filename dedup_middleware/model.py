@@ -60,15 +60,6 @@ class VerdictKind(str, Enum):
 # --- a page that was fetched
 
 
-class PackedSignature(NamedTuple):
-    """The signature that a published method gives a text, as it is stored; see `fingerprints.method`."""
-
-    value: bytes
-    """The signature, packed."""
-    keys: frozenset[bytes]
-    """Its keys in the index, 8 bytes each."""
-
-
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """A weighted set of clause hashes."""
@@ -80,8 +71,6 @@ class Fingerprint:
     exact_digest: bytes = b""
     """Bytes that change whenever a letter or a digit does, or their order, and any character beyond `TEXT_LIMIT`;
     empty if unknown."""
-    signature: PackedSignature | None = None
-    """Where a published method decides."""
     is_whole: bool = False
     """Whether its only clause, without weight, is a digest of all that the page shows: of a page with little text."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
@@ -224,6 +213,8 @@ class Page:
     """The version of the index that had *known*."""
     standing: Standing | None = None
     """Its verdict, once it is confirmed as an original; ``None`` if that is ``new``."""
+    note: object = None
+    """What an `index.beside.Beside` has noted of it, for itself; nothing else reads it."""
 
     @property
     def text_mark(self) -> str:
@@ -234,8 +225,8 @@ class Page:
         """Return the page with *texts* only, whose clauses have *hashes*; its digest stays that of the whole page."""
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         # Keys of the whole text must not lead to it.
-        fingerprint = replace(self.fingerprint, weights=weights, exact_digest=b"", signature=None)
-        return replace(self, fingerprint=fingerprint, paragraphs=tuple(texts))
+        fingerprint = replace(self.fingerprint, weights=weights, exact_digest=b"")
+        return replace(self, fingerprint=fingerprint, paragraphs=tuple(texts), note=None)
 
     def near(self, match: Match | None, threshold: float) -> Page:
         """Return the page as it is stored beside *match*, if that contains *threshold* of its text."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import __version__, permissions
@@ -26,13 +25,13 @@ from dedup_middleware.errors import (
     StoreVersionError,
 )
 from dedup_middleware.extraction import extractor
-from dedup_middleware.fingerprints import Learner, fingerprinter, instance_of, published_method
+from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.reading import BodyDigests
 from dedup_middleware.records.crawls import Begin, CrawlCounts, counts_beside
 from dedup_middleware.records.log import RecordLog, observer_log
-from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
+from dedup_middleware.stores import open_store, overlaid, store_exists
 from dedup_middleware.stores.files import Holder
 
 if TYPE_CHECKING:
@@ -71,8 +70,6 @@ class Resources:
     extract: Extractor
     body_digest: BodyDigests
     log: RecordLog | None
-    learner: Learner | None
-    """The method of `methods` that decides, if one does."""
     no_records: str = ""
     """Why the crawl keeps no records, where its log cannot be opened; in one line."""
     trouble: str = ""
@@ -101,20 +98,14 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     detector = Detector(
         opened.index, opened.fingerprint.hash, config.threshold, Preferences(config.preferred), feeds=feeds
     )
-    published = None
-    if opened.learner is not None and opened.index.signatures is not None:
-        from dedup_middleware.published import Published, PublishedDetector  # noqa: PLC0415 - few crawls have another
-
-        published = partial(Published, opened.learner, opened.index.signatures)
-        ours = {field.name: getattr(detector, field.name) for field in fields(detector)}
-        detector = PublishedDetector(**ours, learner=opened.learner)
+    if opened.index.beside is not None:
+        detector = opened.index.beside.detector(detector)
     return Deduplication(
         spider=config.spider or "",
         run=run,
         detector=detector,
         fingerprint=opened.fingerprint,
         extract=opened.extract,
-        published=published,
         log=opened.log,
         crawl=_counts_of(opened.log, run, config),
         listener=listener,
@@ -211,10 +202,7 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
         if (looks or is_dry) and uri != "memory:":
             store = overlaid(store, MAX_MEMORY)
         fingerprint = instance_of(config.fingerprint, store.header.key)
-        method, eligibility = published_method(config.fingerprint), Eligibility(config.scope, config.expire_after)
-        index = index_of(store, method=method, eligibility=eligibility)
-        with refusals.of_value(store.uri):
-            learner = None if index.signatures is None else Learner(index.signatures.method, index.signatures.learned())
+        index = index_of(store, config.fingerprint, eligibility=Eligibility(config.scope, config.expire_after))
         index.join()
         index.sweep()
         if lost is not None:
@@ -224,7 +212,7 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
     except BaseException:
         store.close()
         raise
-    return Resources(config, store, index, fingerprint, extract, BodyDigests(store.header.key, config), log, learner)
+    return Resources(config, store, index, fingerprint, extract, BodyDigests(store.header.key, config), log)
 
 
 def new_run() -> str:

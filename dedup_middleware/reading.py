@@ -22,15 +22,16 @@ from dedup_middleware.text.words import without_numbering
 from dedup_middleware.urls import addressed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lxml.etree import _Element
 
+    from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.index.beside import Beside
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fetched, PageFeatures, StoredPage
-    from dedup_middleware.published import Published
     from dedup_middleware.settings import Config
 
 _UNDECODED = "\ufffd"
@@ -44,10 +45,18 @@ DIGEST_BYTES = 16
 class PageReader:
     """Reads the pages of one crawl, *run*."""
 
-    def __init__(self, run: str, fingerprint: Fingerprinter, extract: Extractor, published: Published | None) -> None:
-        """Use *extract* for HTML and *fingerprint* for text; *published* is the method of `methods` that decides."""
+    def __init__(
+        self,
+        run: str,
+        fingerprint: Fingerprinter,
+        extract: Extractor,
+        beside: Beside | None = None,
+        fail: Callable[[DedupError | UnreadableError], None] = lambda _: None,
+    ) -> None:
+        """Use *extract* for HTML and *fingerprint* for text; *beside* is another detector, *fail* gets its trouble."""
         self.extract = extract
-        self.published = published
+        self._beside = beside
+        self._fail = fail
         self._run = run
         self._fingerprint = fingerprint
 
@@ -57,7 +66,7 @@ class PageReader:
         features = addressed(extracted.features, url, identities)
         features = replace(features, labels=frozenset(), named=named_parts(url, features.labels))
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
-        if self.published is None and page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
+        if self._beside is None and page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
             page = self._whole(page, shown_digest(root))
             budget.check_time()
         doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate
@@ -90,9 +99,10 @@ class PageReader:
         if text.count(_UNDECODED) > _MAX_UNDECODED * len(text):
             raise UncheckableError(Reason.NO_CHARSET)
         fingerprint = self._fingerprint(texts, budget)
-        if self.published is not None and not source:
-            fingerprint = replace(fingerprint, signature=self.published.signature(texts, url, features, root))
-        return Page(url, identities, fingerprint, texts, self._run, source, features)
+        note = None
+        if self._beside is not None and not source:
+            note = self._beside.note(texts, url, features, root, self._fail)
+        return Page(url, identities, fingerprint, texts, self._run, source, features, note=note)
 
     def stored(self, index: Lookup, page: StoredPage) -> Page:
         """Return a stored *page* read again from its text. One get."""

@@ -25,7 +25,7 @@ import platformdirs
 from dedup_middleware.economy.economy import Mode
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
-from dedup_middleware.fingerprints import FINGERPRINTERS, is_published
+from dedup_middleware.fingerprints import FINGERPRINTERS, another
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
 from dedup_middleware.text.clauses import one_line
@@ -154,7 +154,7 @@ def _path(value: Any) -> str:
 
 def as_fingerprint(value: str) -> str:
     """Return *value*, the name of a fingerprint or a method."""
-    return _valid(value, isinstance(value, str) and (is_published(value) or value in FINGERPRINTERS))
+    return _valid(value, isinstance(value, str) and (another(value) is not None or value in FINGERPRINTERS))
 
 
 def as_extractor(value: str) -> str:
@@ -478,7 +478,7 @@ def _default_store(folder: Path | None, fingerprint: str) -> str:
     """
     if folder is None:
         return "memory:"
-    name = "store-" + re.sub(r"[^\w.+-]", "_", fingerprint) if is_published(fingerprint) else "store"
+    name = "store-" + re.sub(r"[^\w.+-]", "_", fingerprint) if another(fingerprint) else "store"
     return uri_at(str(folder / name))
 
 

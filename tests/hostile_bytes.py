@@ -23,12 +23,12 @@ from scrapy.settings import Settings
 from dedup_middleware.batch.archive import NotAPageError, entries
 from dedup_middleware.cli.compare import recorded_pages
 from dedup_middleware.errors import DedupError, UnreadableError
-from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
 from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.index.transfer import FORMAT, opened_copy
 from dedup_middleware.methods.compare.corpus import read_pages
+from dedup_middleware.methods.method import unpacked as unpacked_print
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.model import Kept, StoredPage

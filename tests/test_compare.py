@@ -16,10 +16,10 @@ from prose import article, blog, story, zh_story
 from test_commands import Output, record, run_here, write_log
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.method import METHODS
 from dedup_middleware.methods.compare.command import Sweep
 from dedup_middleware.methods.compare.corpus import CorpusPage
 from dedup_middleware.methods.compare.results import scores
+from dedup_middleware.methods.method import METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ THEIRS = '''
 
 import sys
 
-from dedup_middleware.fingerprints.method import Bits, Digest, Method, WeightedSet, feature, least_score
+from dedup_middleware.methods.method import Bits, Digest, Method, WeightedSet, feature, least_score
 
 
 class Exact(Method):

@@ -31,7 +31,7 @@ FLOORS = (
     ("stores",),
     ("index",),
     ("checks", "item_values", "same_item"),
-    ("published", "economy"),
+    ("economy",),
     ("settings",),
     ("reading", "visit"),
     ("drops", "durability"),

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import lookup, schema
-from dedup_middleware.model import ItemContent, Kept, PackedSignature, PageFeatures, Standing, StoredPage
+from dedup_middleware.index import schema
+from dedup_middleware.model import ItemContent, Kept, PageFeatures, Standing, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=6, max_size=6), max_size=9)
@@ -83,13 +83,11 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         schema.override_key(identity, identity),
         schema.whole_text_key(clause_hash, PageFeatures("title")) or b"",
         schema.NEXT_PLACE_KEY,
-        # Dropped items, and what published methods and workers of a shared store add.
+        # Dropped items, and what workers of a shared store and another detector add.
         *(kind[0] for kind in (schema.DROPPED, schema.DROPPED_OF_PAGES, schema.RELEASES)),
         *(kind[0] for kind in (schema.WORKERS, schema.CLAIMED)),
         schema.claims_key(identity),
-        *lookup.signature_keys(PackedSignature(b"made", frozenset([clause_hash]))),
-        schema.signature_key(number),
-        lookup._LEARNED_KEY,
+        *(schema.numbered(kind, number) for kind in (b"k", b"l", b"m")),
     }
     assert len(keys) == len({key[:1] for key in keys}) == 20
     assert [key for key in keys if schema.PAGES[0] <= key < schema.PAGES[1]] == [schema.page_key(number)]

@@ -37,11 +37,11 @@ from dedup_middleware.cli.dropped import item_text
 from dedup_middleware.cli.explain import explanation_text
 from dedup_middleware.cli.store import info_text
 from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError, StoreError, UnreadableError
-from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
 from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.transfer import opened_copy
 from dedup_middleware.methods.e_simhash import ESimHash
+from dedup_middleware.methods.method import unpacked as unpacked_print
 from dedup_middleware.methods.p_simhash import PSimHash
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash

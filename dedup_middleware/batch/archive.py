@@ -314,7 +314,7 @@ class Job:
     @cached_property
     def reader(self) -> PageReader:
         """The reader of a crawl with these settings."""
-        return PageReader(self.run, self.fingerprint, extractor(self.config.extractor), None)
+        return PageReader(self.run, self.fingerprint, extractor(self.config.extractor))
 
     def __getstate__(self) -> dict[str, Any]:
         # A fingerprinter cannot be sent to another process.

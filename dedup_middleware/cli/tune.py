@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.cli.call import add_host_option, add_run_option
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import ConfigError, NothingFoundError
-from dedup_middleware.fingerprints import is_published
+from dedup_middleware.fingerprints import another
 from dedup_middleware.model import now
 from dedup_middleware.records.log import log_of, open_records
 from dedup_middleware.report import tuning
@@ -71,7 +71,7 @@ def _number(text: str) -> int:
 def run(call: Call) -> None:
     """Print the table, the pairs nearest the threshold, which a person at a terminal labels, and the suggestion."""
     config, opts = call.config, call.opts
-    if is_published(config.fingerprint):
+    if another(config.fingerprint) is not None:
         raise ConfigError(
             f"DEDUP_FINGERPRINT = {config.fingerprint!r} has its own threshold and ignores DEDUP_THRESHOLD. "
             "Use `scrapy dedup compare` to try its options."

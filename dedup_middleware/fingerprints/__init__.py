@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xxhash import xxh32_digest
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.budget import Budget
-    from dedup_middleware.fingerprints.method import Method, Signature, Text
 
 #: A posting list only proposes pages and shows what is boilerplate; what a page repeats is decided by the hashes in its
 #: original's own record. With six bytes a clause is taken for one of an original's forty once in 7 million million
@@ -81,6 +81,9 @@ class ClauseFingerprinter:
         return Fingerprint(weights, digest, exact.digest(), portions=tuple(starts))
 
 
+# What brings detectors of its own, by names that are none of ours.
+_ANNEX = "dedup_middleware.methods"
+
 #: The values of ``DEDUP_FINGERPRINT``.
 FINGERPRINTERS = Registry(
     "dedup_middleware.fingerprints",
@@ -110,28 +113,21 @@ class Fingerprinter(Protocol):
         """Return the hash of a reduced clause, for checks and evidence; without clauses there is no evidence."""
 
 
-def is_published(choice: str) -> bool:
-    """Return whether *choice* is the name of a published method, with or without options."""
-    if choice in FINGERPRINTERS.ours:
-        return False
-    from dedup_middleware.fingerprints.method import METHODS  # noqa: PLC0415 - only where it may be one
+def another(choice: str) -> Any | None:
+    """Return the room that brings the detector *choice*, which has more than a fingerprint; ``None`` for those of ours.
 
-    return choice.partition(":")[0] in METHODS
-
-
-def published_method(choice: str) -> Method | None:
-    """Return the published method of *choice*, ``None`` for a fingerprint; :class:`ConfigError` for bad options."""
-    from dedup_middleware.fingerprints.method import method  # noqa: PLC0415 - only where it may be one
-
-    return method(choice) if is_published(choice) else None
+    See `index.beside.Beside`.
+    """
+    room = None if choice in FINGERPRINTERS.ours else import_module(_ANNEX)
+    return room if room is not None and room.chosen(choice) else None
 
 
 def fingerprinter(name: str) -> type[Fingerprinter]:
     """Return the class of fingerprints called *name*; :class:`ConfigError` if it is unknown or incomplete.
 
-    For a published method these are clauses, which pages have beside its signature; the scheme names the method too.
+    For another detector these are clauses, which pages have beside what it notes of them; the scheme names it, too.
     """
-    if is_published(name):
+    if another(name) is not None:
         return type("ClausesBeside", (ClauseFingerprinter,), {"scheme": f"{ClauseFingerprinter.scheme}+{name}"})
     found: type[Fingerprinter] = FINGERPRINTERS.load(name)
     with FINGERPRINTERS.usable(name):
@@ -151,7 +147,7 @@ def instance_of(name: str, key: bytes) -> Fingerprinter:
     """
     with FINGERPRINTERS.usable(name):
         instance = fingerprinter(name)(key)
-        if name not in FINGERPRINTERS.ours and not is_published(name):
+        if name not in FINGERPRINTERS.ours and another(name) is None:
             _try_out(instance)
     return instance
 
@@ -163,40 +159,3 @@ def _try_out(fingerprint: Fingerprinter) -> None:
         raise TypeError(f"it must return a Fingerprint of hashes of {HASH_BYTES} bytes, as its method hash does")
     if not all(isinstance(weight, int) for weight in found.weights.values()) or not isinstance(found.digest, bytes):
         raise TypeError("its weights must be whole numbers, and its digest bytes")
-
-
-#: Pages that a method which learns is given before it makes its first print.
-LEARNED_FROM = 200
-
-
-class Learner:
-    """A *method* that has learned, or learns from the first pages that it is given."""
-
-    def __init__(self, method: Method, learned: bytes = b"") -> None:
-        """Continue from what it has *learned* before; `UnreadableError` as `recall`."""
-        self.method = method
-        self.is_ready = not method.learns or bool(learned)
-        self.pages = LEARNED_FROM
-        """From how many it learns."""
-        self._texts: list[Text] = []
-        if learned:
-            method.recall(learned)
-
-    def fingerprint(self, text: Text) -> Signature | None:
-        """Return the method's print of *text*; ``None`` while it learns, too."""
-        return self.method.fingerprint(text) if self.is_ready else None
-
-    def learn_from(self, text: Text) -> bool:
-        """Learn from *text* if it still does; return whether that has made it ready."""
-        if self.is_ready or not text.paragraphs:
-            return False
-        self._texts.append(text)
-        if len(self._texts) >= self.pages:
-            self.learn()
-        return self.is_ready
-
-    def learn(self) -> None:
-        """Learn from the texts so far, and from no later ones."""
-        self.method.fit(self._texts)
-        self.is_ready = True
-        self._texts = []

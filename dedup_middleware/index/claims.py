@@ -13,7 +13,7 @@ from dedup_middleware.model import StoredPage
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from dedup_middleware.model import PackedSignature, Page
+    from dedup_middleware.model import Page
 
 # Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
 _REMEMBERED_CHANGES = 64
@@ -27,7 +27,6 @@ class OpenClaims:
 
     def __init__(self) -> None:
         self.pages: dict[int, StoredPage] = {}
-        self.signatures: dict[int, PackedSignature] = {}
         self.texts: dict[int, Sequence[str]] = {}
         self.recent_texts: dict[int, list[str]] = {}
         """Texts of stored pages that were read last, by number; in a private store they are as they were."""
@@ -35,8 +34,7 @@ class OpenClaims:
         """What a private store has under the identities of a claim, as long as that is certain."""
         self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
-        """The claims by identity, clause hash, `schema.whole_text_key` and key of a published method. These have 16, 6,
-        9 and 8 bytes."""
+        """The claims by identity, clause hash and `schema.whole_text_key`. These have 16, 6 and 9 bytes."""
         self.version = 0
         self._recent: deque[list[Collection[bytes]]] = deque(maxlen=_REMEMBERED_CHANGES)
         self._last = 0
@@ -56,9 +54,6 @@ class OpenClaims:
         keys = {*pending.hashes, *pending.identities} - page.suppressed
         if (whole := schema.whole_text_key(pending.exact_digest, pending.features)) is not None:
             keys.add(whole)
-        if (signature := page.fingerprint.signature) is not None:
-            self.signatures[number] = signature
-            keys |= signature.keys
         for key in keys:
             self.holders[key] += (number,)
         self._keys[number] = keys
@@ -76,7 +71,6 @@ class OpenClaims:
                 self.holders[key] = tuple([n for n in holders if n != number])
         del self.texts[number]
         self.own.pop(number, None)
-        self.signatures.pop(number, None)
         self.touch(pending)
 
     # --- who waits
@@ -129,8 +123,7 @@ class OpenClaims:
         changes = self.version - version
         if not changes:
             return False
-        # By a published method any page may be alike to it.
-        if changes > len(self._recent) or page.fingerprint.signature is not None:
+        if changes > len(self._recent):
             return True
         its_keys = page.fingerprint.weights.keys() | page.identities
         recent = islice(reversed(self._recent), changes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
-from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, Lookup, signature_keys
+from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, Lookup
 from dedup_middleware.model import TEXT_LIMIT, Scope, StoredPage
 from dedup_middleware.urls import canonical_identities
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import ParamSpec
 
-    from dedup_middleware.fingerprints.method import Method
+    from dedup_middleware.index.beside import Beside
     from dedup_middleware.index.claims import OpenClaims
     from dedup_middleware.index.dropped_items import Pair
-    from dedup_middleware.model import Eligibility, Match, PackedSignature, Page
+    from dedup_middleware.model import Eligibility, Match, Page
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _PLACES_TAKEN = 256
 #: Pages in a posting list. One more than makes a clause boilerplate: the page that is checked may be in it, too.
 MAX_HOLDERS = COMMON_IN_STORE + 2
-# The same for lists of other kinds. What more pages have of a published method is what all pages of a site have; of the
-# open claims of an identity, all count.
+# The same for lists of other kinds. Of the open claims of an identity, all count; what more pages have of what stands
+# beside is what all pages of a site have.
 _MAX_HOLDERS_OF = {b"k": 64, b"q": 2**12}
 # A page with fewer clauses than this share of the former original's contains too little of its text to replace it.
 _MIN_CLAUSE_SHARE = 0.5
@@ -46,15 +46,15 @@ _MIN_CLAUSE_SHARE = 0.5
 class Index(Lookup):
     """The stored pages and the open claims of one store.
 
-    *method*: the published method that decides, if one does.
+    *beside*: what another detector keeps of the pages, if one decides.
     *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
     Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
     """
 
     def __init__(
-        self, store: OpenStore, claims: OpenClaims, *, method: Method | None = None, eligibility: Eligibility = ALL
+        self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
     ) -> None:
-        super().__init__(store, claims, method=method, eligibility=eligibility)
+        super().__init__(store, claims, beside=beside, eligibility=eligibility)
         self.dropped = DroppedItems(store, store.worker or claims.holder)
         self._places = range(0)
 
@@ -72,7 +72,10 @@ class Index(Lookup):
 
         In a transaction of a shared store whose writes rest on a ``False``, `require_unchanged` first.
         """
-        return self.read_version() != version and self.open_claims.changed_since(version, page)
+        if self.read_version() == version:
+            return False
+        # For another detector, any page may be alike to it.
+        return self.beside is not None or self.open_claims.changed_since(version, page)
 
     def require_unchanged(self) -> None:
         """Let the transaction end only if no other process has written; it is repeated if one has."""
@@ -116,6 +119,8 @@ class Index(Lookup):
         """Open a claim: *page* owns its text from now on. Returns it under its pending number. Within `atomically`."""
         own = self._looked_up(page)
         claimed = self.open_claims.add(page)
+        if self.beside is not None:
+            self.beside.claimed(claimed.number, page.note)
         if own is not None:
             self.open_claims.own[claimed.number] = own
         return claimed
@@ -123,6 +128,8 @@ class Index(Lookup):
     def void_claim(self, number: int) -> None:
         """End the claim *number*: no page owns its text any more."""
         self.open_claims.remove(number)
+        if self.beside is not None:
+            self.beside.ended(number)
 
     def _ended(self, claim: int) -> list[StoredPage]:
         """End a *claim* for good; return what of it is in the store, and ends with the batch that replaces it."""
@@ -283,7 +290,7 @@ class Index(Lookup):
                 stored.number,
                 stored if stored.original is None else None,
                 page.suppressed,
-                page.fingerprint.signature,
+                page.note,
             )
         texts = item_texts(stored)
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
@@ -398,7 +405,7 @@ class Changes:
         self.deletes: list[bytes] = []
         self._store = index.store
         self._texts = index.open_claims.recent_texts
-        self._signatures = index.signatures
+        self._beside = index.beside
         self._counts = None if index.eligibility.is_all or not run else index.counting(run)
 
     def write(self) -> None:
@@ -419,11 +426,11 @@ class Changes:
         number: int,
         new: StoredPage | None,
         suppressed: frozenset[bytes] = frozenset(),
-        signature: PackedSignature | None = None,
+        note: object = None,
     ) -> None:
         """Let *new*, under *number*, own its text but for *suppressed*, instead of *pages*; ``None``: no page does.
 
-        *signature* is that of *new*, where a published method decides.
+        *note* is what another detector has noted of *new*.
         """
         pages = list(pages)
         for page in pages:
@@ -440,12 +447,11 @@ class Changes:
         if standing := held & now:
             standing -= schema.listed(page for page in before if page.number != number or not page.is_claimed)
         held, now = held - standing, now - standing
-        if self._signatures is not None:
-            held |= self._signatures.listed(mine)
-            self.deletes += map(schema.signature_key, mine)
-            if new is not None and signature is not None:
-                now |= frozenset(signature_keys(signature))
-                self.puts.append((schema.signature_key(number), signature.value))
+        if self._beside is not None:
+            more = self._beside.replaced(mine, number, None if new is None else note)
+            held, now = held | more.held, now | more.now
+            self.puts += more.puts
+            self.deletes += more.deletes
         self._change_postings(number, mine, held, now, suppressed)
 
     def _change_postings(

@@ -5,17 +5,14 @@ Decides which clauses are boilerplate, and scores candidates by their clauses. O
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-import xxhash
-
-from dedup_middleware.fingerprints.method import MAX_PACKED, packed, unpacked
 from dedup_middleware.index import schema
 from dedup_middleware.index.overrides import Overrides
-from dedup_middleware.model import TEXT_LIMIT, Eligibility, Fingerprint, Match, PackedSignature, Page
+from dedup_middleware.model import TEXT_LIMIT, Eligibility, Fingerprint, Match, Page
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
@@ -23,7 +20,7 @@ from dedup_middleware.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedup_middleware.fingerprints.method import Method, Signature
+    from dedup_middleware.index.beside import Beside
     from dedup_middleware.index.claims import OpenClaims
     from dedup_middleware.model import Fetched, ItemContent, StoredPage
     from dedup_middleware.stores import OpenStore
@@ -62,13 +59,13 @@ class Lookup:
     """The stored pages and the open claims of one store, to be read; see `Index` for the arguments."""
 
     def __init__(
-        self, store: OpenStore, claims: OpenClaims, *, method: Method | None = None, eligibility: Eligibility = ALL
+        self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
     ) -> None:
         self.store = store
         self.eligibility = eligibility
         self.open_claims = claims
+        self.beside = beside
         self._reading = refusals.of_value(store.uri)
-        self.signatures = None if method is None else SignatureIndex(store, claims, method)
         with self._reading:
             self.overrides = Overrides(store)
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
@@ -349,70 +346,3 @@ def _unread(known: StoredPage, version: int, run: str, body_digest: bytes) -> Pa
         known=known,
         known_at=version,
     )
-
-
-_LEARNED_KEY = b"l"
-
-
-class SignatureIndex:
-    """The signatures that a published *method* gives the pages in a store, and the open claims.
-
-    k<xxh3_64 of the method's key, 8>  -> posting list
-    m<page number, 7>                  -> its signature, see `method.packed`
-    l                                  -> what the method has learned, once it has
-    """
-
-    def __init__(self, store: OpenStore, claims: OpenClaims, method: Method) -> None:
-        self.method = method
-        self._store = store
-        self._claims = claims
-
-    def with_keys(self, found: Signature | None) -> PackedSignature | None:
-        """Return the signature *found* as it is stored, with its keys; ``None`` also if it is too large for that."""
-        value = b"" if found is None else packed(found)
-        if found is None or not 0 < len(value) <= MAX_PACKED:
-            return None
-        return PackedSignature(value, frozenset(map(xxhash.xxh3_64_digest, self.method.keys(found))))
-
-    def learned(self) -> bytes:
-        """Return what the method has learned for this store; empty as long as it has not. One read."""
-        return self._store.get_many([_LEARNED_KEY])[0] or b""
-
-    def remember(self, learned: bytes) -> bytes:
-        """Keep for good what the method has *learned*, unless the store has something; return what it has then."""
-        kept = self.learned() or learned
-        self._store.write([(_LEARNED_KEY, kept)])
-        return kept
-
-    def listed(self, numbers: Iterable[int]) -> frozenset[bytes]:
-        """Return the keys of the posting lists that lead to the pages *numbers*. One read a page."""
-        found = [self.with_keys(self.of(number)) for number in numbers]
-        return frozenset(key for signature in found if signature is not None for key in signature_keys(signature))
-
-    def of(self, number: int) -> Signature | None:
-        """Return the signature of the page or the open claim *number*, if it has one. One read."""
-        value = self.packed(number)
-        return unpacked(value) if value else None
-
-    def packed(self, number: int) -> bytes:
-        """Return the same, packed; empty if it has none. One read."""
-        if number < 0:
-            return signature.value if (signature := self._claims.signatures.get(number)) is not None else b""
-        return self._store.get_many([schema.signature_key(number)])[0] or b""
-
-    def like(self, signature: PackedSignature) -> list[int]:
-        """Return the numbers of the pages that share a key with *signature*, those with most of them first.
-
-        Of equals, a stored page comes before a claimed one and an older before a younger. One read.
-        """
-        counts: Counter[int] = Counter()
-        keys = signature_keys(signature)
-        for key, value in zip(keys, self._store.get_many(keys), strict=True):
-            counts.update(schema.decode_postings(value or b""))
-            counts.update(self._claims.holders.get(key[1:], ()))
-        return sorted(counts, key=lambda number: (-counts[number], number < 0, abs(number)))
-
-
-def signature_keys(signature: PackedSignature) -> list[bytes]:
-    """Return the keys of the posting lists that lead to a page with this *signature*."""
-    return [b"k" + key for key in sorted(signature.keys)]

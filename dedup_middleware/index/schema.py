@@ -18,7 +18,7 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
     x<identity><identity>      two pages that a person has marked as different, see `overrides.Override`
     j, v, r                    dropped items, see `dropped_items`
     h<rule id, 8>              a rule about addresses or a trap, see `economy.stored`
-    k, l, m                    what published methods look pages up by, see `lookup.SignatureIndex`
+    k, l, m                    what another detector keeps, see `beside`
     n                          page number: the next place
 
 And where processes share the store:
@@ -97,13 +97,14 @@ def decode_number(value: bytes) -> int:
     return int.from_bytes(value[:NUMBER_BYTES], "big")
 
 
-def _numbered(kind: bytes, number: int) -> bytes:
+def numbered(kind: bytes, number: int) -> bytes:
+    """Return the key of this *kind* for the page *number*."""
     return kind + encode_number(number)
 
 
 # Of a page's number, of an identity, of a `template_hash`, of a worker: as in the table above.
-page_key, text_key, item_text_key, signature_key = (partial(_numbered, kind) for kind in (b"p", b"t", b"s", b"m"))
-claimed_key, repeats_key = (partial(_numbered, kind) for kind in (b"g", b"o"))
+page_key, text_key, item_text_key = (partial(numbered, kind) for kind in (b"p", b"t", b"s"))
+claimed_key, repeats_key = (partial(numbered, kind) for kind in (b"g", b"o"))
 identity_key, canonical_key, claims_key = (kind.__add__ for kind in (b"i", b"a", b"q"))
 template_key, worker_key = b"d".__add__, b"w".__add__
 

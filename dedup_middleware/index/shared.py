@@ -7,19 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from dedup_middleware.fingerprints import fingerprinter, published_method
+from dedup_middleware.fingerprints import another, fingerprinter
 from dedup_middleware.index import schema
 from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import Changes, Index
 from dedup_middleware.index.lookup import ALL
 from dedup_middleware.model import TEXT_LIMIT, StoredPage
-from dedup_middleware.stores import open_store
+from dedup_middleware.stores import open_store, refusals
 from dedup_middleware.stores.files import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dedup_middleware.fingerprints.method import Method
     from dedup_middleware.index.dropped_items import Pair
     from dedup_middleware.model import Eligibility, Page
     from dedup_middleware.stores import OpenStore
@@ -36,7 +35,7 @@ class SharedIndex(Index):
         changes = Changes(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         with self._reading:
-            changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.signature)
+            changes.replace([], claimed.number, claimed, page.suppressed, page.note)
             changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
         changes.write()
         self.open_claims.touch(claimed)
@@ -97,11 +96,17 @@ class SharedIndex(Index):
 _claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()
 
 
-def index_of(store: OpenStore, *, method: Method | None = None, eligibility: Eligibility = ALL) -> Index:
-    """Return an index of *store*; those of one process that share the store share their open claims."""
+def index_of(store: OpenStore, fingerprint: str | None = None, *, eligibility: Eligibility = ALL) -> Index:
+    """Return an index of *store*, with what DEDUP_FINGERPRINT = *fingerprint* keeps beside, if that is known.
+
+    Those of one process that share the store share their open claims.
+    """
     claims = _claims.setdefault(store.in_process, OpenClaims())
     kind = SharedIndex if store.worker else Index
-    return kind(store, claims, method=method, eligibility=eligibility)
+    room = None if fingerprint is None else another(fingerprint)
+    with refusals.of_value(store.uri):
+        beside = None if room is None else room.beside(fingerprint, store, claims)
+    return kind(store, claims, beside=beside, eligibility=eligibility)
 
 
 @contextmanager
@@ -113,10 +118,9 @@ def index_for_command(uri: str, command: str, *, fingerprint: str | None = None)
     """
     holder = Holder.this_process(f"scrapy dedup {command}", brief=True)
     scheme = None if fingerprint is None else fingerprinter(fingerprint).scheme
-    method = None if fingerprint is None else published_method(fingerprint)
     store = open_store(uri, fingerprint_scheme=None, holder=holder)
     try:
         store.header.check_scheme(scheme, uri)
-        yield store, index_of(store, method=method)
+        yield store, index_of(store, fingerprint)
     finally:
         store.close()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import Digest, Method, WeightedSet, feature, one_of, within
+from dedup_middleware.methods.method import Digest, Method, WeightedSet, feature, one_of, within
 from dedup_middleware.methods.words import by_frequency, content_words, load_dictionary
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 _FEATURES = ("url", "title", "keywords", "text")
 # The first byte of a feature is its place; this is the place of the group.

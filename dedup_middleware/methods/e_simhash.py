@@ -27,7 +27,7 @@ from dedup_middleware.methods.simhash import SimHash, hash_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 # Of an entropy: the same after `recall`.
 _DIGITS = 6

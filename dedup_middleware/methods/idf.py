@@ -6,13 +6,13 @@ from hashlib import blake2b, sha1
 from math import log10
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import ROUNDING, Digest, within
+from dedup_middleware.methods.method import ROUNDING, Digest, within
 from dedup_middleware.methods.words import FrequencyMethod, joined, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 HASH_BYTES = 4
 _STRING_BYTES = 16

@@ -10,14 +10,14 @@ from collections import Counter
 from hashlib import md5
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import ROUNDING, Digest, Method, WeightedSet, feature, within
+from dedup_middleware.methods.method import ROUNDING, Digest, Method, WeightedSet, feature, within
 from dedup_middleware.methods.words import by_frequency, content_words, joined, load_dictionary
 from dedup_middleware.text.clauses import reduced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 SUMMARY_BYTES = 512
 

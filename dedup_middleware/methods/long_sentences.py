@@ -6,13 +6,13 @@ from hashlib import md5
 from math import floor, log
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import FEATURE_BYTES, Method, WeightedSet, jaccard, within
+from dedup_middleware.methods.method import FEATURE_BYTES, Method, WeightedSet, jaccard, within
 from dedup_middleware.text.clauses import portions, reduced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 _LONGEST = 10**6
 # The feature whose weight is the number of the class; one in 2^64 sentences has its hash.

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.method import WeightedSet, within
+from dedup_middleware.methods.method import WeightedSet, within
 from dedup_middleware.methods.shingling import ShingleMethod, in_common
 from dedup_middleware.registry import required
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 # The same permutations in every process.
 _SEED = 1

@@ -35,13 +35,13 @@ from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_64_intdigest
 
-from dedup_middleware.fingerprints.method import one_of, within
+from dedup_middleware.methods.method import one_of, within
 from dedup_middleware.methods.simhash import SimHash, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 #: Texts that co-occurrence is learned from.
 MOST_TEXTS = 3_000

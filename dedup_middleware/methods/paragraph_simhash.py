@@ -39,7 +39,7 @@ from hashlib import blake2b
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedup_middleware.fingerprints.method import Bits, blocks, distance_of, least_score, one_of, within
+from dedup_middleware.methods.method import Bits, blocks, distance_of, least_score, one_of, within
 from dedup_middleware.methods.simhash import signs
 from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod, words
 from dedup_middleware.registry import required
@@ -48,7 +48,7 @@ from dedup_middleware.text.clauses import sentences as sentences_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
     #: A sentence as written, and its words.
     Sentence: TypeAlias = tuple[str, list[str]]

@@ -23,12 +23,12 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import Method, WeightedSet, feature, within
 from dedup_middleware.methods.content_digests import single_spaced
+from dedup_middleware.methods.method import Method, WeightedSet, feature, within
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 _ASIDE = re.compile(r"[^\w,.。!?]+|(?<=\d)[.,](?=\d)")
 _MARKS = re.compile(r"[,.。!?]+")

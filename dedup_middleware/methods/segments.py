@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import Method, WeightedSet, feature, within
+from dedup_middleware.methods.method import Method, WeightedSet, feature, within
 from dedup_middleware.text.clauses import reduced, sentences
 
 if TYPE_CHECKING:
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 
 class Segments(Method):

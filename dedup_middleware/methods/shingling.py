@@ -28,7 +28,7 @@ from collections import Counter
 from math import ceil
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import ROUNDING, Method, WeightedSet, feature, one_of, within
+from dedup_middleware.methods.method import ROUNDING, Method, WeightedSet, feature, one_of, within
 from dedup_middleware.methods.words import load_dictionary, packed, unpacked, words
 from dedup_middleware.text.characters import NOISE
 from dedup_middleware.text.clauses import folded
@@ -36,7 +36,7 @@ from dedup_middleware.text.clauses import folded
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 #: Of a text, in characters.
 LONGEST = 100_000

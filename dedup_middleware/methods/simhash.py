@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from xxhash import xxh3_128_intdigest
 
-from dedup_middleware.fingerprints.method import Bits, Method, least_score, within
+from dedup_middleware.methods.method import Bits, Method, least_score, within
 from dedup_middleware.methods.words import FrequencyMethod, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 # Each bit has a vector of its own, and Hamming distances of fewer than 8 bits say nothing. `hash_of` has 128 bits.
 _LEAST_BITS, _MOST_BITS = 8, 128

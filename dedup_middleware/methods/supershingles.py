@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from dedup_middleware.fingerprints.method import FEATURE_BYTES, WeightedSet, within
+from dedup_middleware.methods.method import FEATURE_BYTES, WeightedSet, within
 from dedup_middleware.methods.shingling import LONGEST, ShingleMethod, divisible, in_common
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 #: Of Fetterly: the samples in a supershingle, and the supershingles of a text.
 SAMPLES, SUPERSHINGLES = 14, 6

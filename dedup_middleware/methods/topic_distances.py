@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from xxhash import xxh3_64_intdigest
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.method import FEATURE_BYTES, Method, WeightedSet, within
+from dedup_middleware.methods.method import FEATURE_BYTES, Method, WeightedSet, within
 from dedup_middleware.methods.words import UNSPACED, content_words, load_dictionary, words
 from dedup_middleware.text.characters import HAN
 from dedup_middleware.text.clauses import folded
@@ -40,7 +40,7 @@ from dedup_middleware.text.clauses import folded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 #: Of one text.
 MAX_VECTORS = 1024

@@ -25,14 +25,14 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import FEATURE_BYTES, Method, WeightedSet, feature, within
+from dedup_middleware.methods.method import FEATURE_BYTES, Method, WeightedSet, feature, within
 from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod
 from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 # Stores round a weight to 32 bits.
 _ROUNDING = 1e-6

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import bounded
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.method import Method
+from dedup_middleware.methods.method import Method
 from dedup_middleware.text.characters import HAN, HAN_EXTENSION_A, HAN_RARE, KANA, NOISE, SPACELESS
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 _STOP_WORDS = """
     a about after again against all also am an and any are as at be because been before being between both but by can

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import NothingFoundError, StoreError
-from dedup_middleware.fingerprints import instance_of, published_method
+from dedup_middleware.fingerprints import another, instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import is_marked, now
 from dedup_middleware.reasons import Outcome
@@ -101,12 +101,12 @@ def gather(
 
 
 def _summary(config: Config, tallies: Tallies, run: str | None) -> dict[str, Any]:
-    method = published_method(config.fingerprint)
+    room = another(config.fingerprint)
     return {
         "made": now(),
         "log": str(config.log),
         "run": run,
-        "threshold": config.threshold if method is None else method.threshold,
+        "threshold": config.threshold if room is None else room.method(config.fingerprint).threshold,
         "records": tallies.records,
         "duplicates": tallies.duplicates_met,
         "outcomes": dict(tallies.outcomes),

@@ -19,10 +19,10 @@ from prose import article, blog, story, zh_story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.method import METHODS, Bits, Digest, Text, WeightedSet, method, packed, unpacked
+from dedup_middleware.methods.method import METHODS, Bits, Digest, Text, WeightedSet, method, packed, unpacked
 
 if TYPE_CHECKING:
-    from dedup_middleware.fingerprints.method import Method
+    from dedup_middleware.methods.method import Method
 
 TIDES = (
     "The harbour master said on Monday that the old ferry will stop running, because its hull has rusted through.",

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.method import (
+from dedup_middleware.methods.method import (
     FEATURE_BYTES,
     METHODS,
     Bits,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prose import story, zh_story
 
-from dedup_middleware.fingerprints.method import METHODS, Digest, Text, method
+from dedup_middleware.methods.method import METHODS, Digest, Text, method
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware.fingerprints.method import Method, Text, WeightedSet, feature, method
+from dedup_middleware.methods.method import Method, Text, WeightedSet, feature, method
 from dedup_middleware.methods.punctuation import neighbours
 from dedup_middleware.methods.segments import cut
 from dedup_middleware.methods.shingling import Heintze, Shingles

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import story
 
-from dedup_middleware.fingerprints.method import Bits, Text
 from dedup_middleware.methods.e_simhash import entropy
+from dedup_middleware.methods.method import Bits, Text
 from dedup_middleware.methods.p_simhash import bdr, pbdr
 from dedup_middleware.methods.paragraph_simhash import (
     JOINED,

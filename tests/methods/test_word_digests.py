@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware.fingerprints.method import Digest, Method, Text
 from dedup_middleware.methods.idf import IdfTop, IMatch, ap_hash
 from dedup_middleware.methods.keywords import NearPages, TopWords
+from dedup_middleware.methods.method import Digest, Method, Text
 
 
 def counted(**counts: int) -> Text:

@@ -20,7 +20,7 @@ from dedup_middleware.methods import words as module
 from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod, content_words, load_dictionary, words
 
 if TYPE_CHECKING:
-    from dedup_middleware.fingerprints.method import Text
+    from dedup_middleware.methods.method import Text
 
 pytest.importorskip("jieba")
 
@@ -117,7 +117,7 @@ class TestDictionary:
     @pytest.mark.parametrize("choice", ["shingles", "characters", "long-sentences", "segments", "bloom"])
     def test_only_methods_that_cut_words_load_it(self, choice: str, tmp_path: Path) -> None:
         script = (
-            f"words({EN!r}); import sys; from dedup_middleware.fingerprints.method import Text, method;"
+            f"words({EN!r}); import sys; from dedup_middleware.methods.method import Text, method;"
             f"method({choice!r}).fingerprint(Text(({ZH!r},))); print('jieba' in sys.modules)"
         )
         assert self.run(script, tmp_path).stdout == "False\n"

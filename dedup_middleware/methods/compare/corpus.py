@@ -16,7 +16,7 @@ from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import parse, weighted_dom
 from dedup_middleware.extraction.blocks import elements_of
 from dedup_middleware.extraction.features import description_of
-from dedup_middleware.fingerprints.method import Text
+from dedup_middleware.methods.method import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

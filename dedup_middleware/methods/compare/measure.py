@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, cast
 from dedup_middleware.checks.alignment import containment
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.fingerprints.method import METHODS, Method, Text, WeightedSet, method, packed
 from dedup_middleware.methods.compare.corpus import prepared_pages
+from dedup_middleware.methods.method import METHODS, Method, Text, WeightedSet, method, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dedup_middleware.fingerprints.method import Signature
     from dedup_middleware.methods.compare.corpus import PreparedPage
+    from dedup_middleware.methods.method import Signature
 
 #: Our own fingerprint, by its name among the values of ``DEDUP_FINGERPRINT``.
 CLAUSES = "clauses"
