@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import difflib
 import logging
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from dedup_middleware.budget import MAX_MILLISECONDS, UncheckableError, page_budget
-from dedup_middleware.errors import ConfigError, shown
+from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
 from dedup_middleware.item_values import is_item
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
 from dedup_middleware.opening import deduplication_of, new_run, open_at_once
-from dedup_middleware.reasons import Reason
+from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.settings import PREFIX, Config
 from dedup_middleware.stores import refusals, store_exists
 from dedup_middleware.text.clauses import one_line
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
     from typing_extensions import Required, Self, Unpack
 
+    from dedup_middleware.checks.detector import Examined
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page, StoredPage
@@ -384,12 +385,48 @@ def would_be_checked(config: Config, url: str, html: bytes) -> Record:
 
     :class:`StoreError` if the store is not there, or in use.
     """
-    if not store_exists(config.store):
+    with _looking(config) as session:
+        reading = Reading(PageContent.of(url, html, {}), session.reader, config)
+        return session.recorder.record(reading.checked(session, Action.DRY_RUN))
+
+
+def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, bytes | None]) -> Examined:
+    """Return how a *page*, its URL and its HTML, compares with the *other* one; without HTML, as it is stored.
+
+    :class:`StoreError` if the store is not there, or in use; :class:`NothingFoundError` if it does not have a page;
+    :class:`ConfigError` for HTML that cannot be checked.
+    """
+    if not store_exists(config.store) and page[1] and other[1]:
+        config = replace(config, store="memory:", store_is_default=True)
+    with _looking(config) as session:
+        index = session.index
+
+        def read(url: str, html: bytes) -> Page:
+            reading = Reading(PageContent.of(url, html, {}), session.reader, config)
+            if reading.page is None:
+                raise ConfigError(f"the HTML of {reading.url} cannot be checked: {message_of(reading.reason)}")
+            return reading.page
+
+        def stored(url: str) -> StoredPage:
+            found = index.find([url_identity(as_requested(url))])
+            if found is None:
+                shown = without_secrets(url, redact=config.redact_query)
+                raise NothingFoundError(f"{shown} is not in the store {without_secrets(config.store, redact=False)}.")
+            return found
+
+        (url, html), (other_url, other_html) = page, other
+        here = session.reader.stored(index, stored(url)) if html is None else read(url, html)
+        there = stored(other_url) if other_html is None else index.claim(read(other_url, other_html))
+        return session.detector.examine(here, there)
+
+
+@contextmanager
+def _looking(config: Config) -> Iterator[Deduplication]:
+    """Open the store of *config* for a look, which leaves it as it is."""
+    if config.store != "memory:" and not store_exists(config.store):
         raise refusals.absent(config.store)
     opened = open_at_once(replace(config, log=None), looks=True)
     try:
-        session = deduplication_of(opened, new_run(), _Listener(lambda _: None))
-        reading = Reading(PageContent.of(url, html, {}), session.reader, config)
-        return session.recorder.record(reading.checked(session, Action.DRY_RUN))
+        yield deduplication_of(opened, new_run(), _Listener(lambda _: None))
     finally:
         opened.store.close()

@@ -376,6 +376,43 @@ class TestExplain:
         assert "a duplicate of a page that is not stored any more" in said.out
         assert not [line for line in said.out.splitlines() if line.startswith(("  = ", "  + "))]
 
+    def test_two_stored_pages_are_compared_check_by_check(self, crawled: Crawled) -> None:
+        (compared,) = crawled.run_here("explain", crawled.repost, crawled.first, "--json").json
+        assert (compared["verdict"], compared["same_site"]) == ("duplicate", False)
+        assert {check["reason"] for check in compared["checks"]} == {None}
+        (compared,) = crawled.run_here("explain", crawled.other, crawled.first, "--json").json
+        assert (compared["verdict"], compared["same_site"], compared["same_address"]) == ("new", True, False)
+        said = crawled.run_here("explain", crawled.repost, crawled.first)
+        assert (said.exit_status, said.err) == (0, "")
+        assert f"compared with {crawled.first}" in said.out
+        assert "across sites: " in said.out
+
+    def test_a_page_is_compared_with_what_a_file_has_of_it(self, crawled: Crawled, tmp_path: Path) -> None:
+        changed = [*story(1)[:3], f"{story(1)[3]} It was in 1999.", *story(1)[4:]]
+        (tmp_path / "changed.html").write_text(article("First", changed), encoding="utf8")
+        name = str(tmp_path / "changed.html")
+        (compared,) = crawled.run_here("explain", crawled.other, crawled.first, "--html", name, "--json").json
+        (check,) = [check for check in compared["checks"] if check["reason"]]
+        assert (compared["verdict"], compared["reason"]) == ("related", check["reason"])
+        assert check["check"] == "other_content"
+
+    def test_two_files_need_no_store(self, tmp_path: Path) -> None:
+        for name, title in ("one", "First"), ("two", "First"):
+            (tmp_path / name).write_text(blog(title, story(1)), encoding="utf8")
+        files = ("--html", str(tmp_path / "one"), "--other-html", str(tmp_path / "two"))
+        said = run_here("explain", "http://a.test/1", "http://b.test/2", *files, folder=tmp_path)
+        assert (said.exit_status, said.err) == (0, "")
+        assert "duplicate" in said.out
+        assert not [*tmp_path.glob("**/store*")]
+
+    def test_a_page_to_compare_with_that_is_not_stored_is_one_line(self, crawled: Crawled) -> None:
+        crawled.run_here("explain", crawled.first, "http://nowhere/").refused("http://nowhere/ is not in", status=3)
+        crawled.run_here("explain", crawled.first, "--other-html", "x").refused("--other-html needs")
+
+    def test_an_original_names_the_nearest_of_the_others(self, crawled: Crawled) -> None:
+        (explained,) = crawled.run_here("explain", crawled.first, "--json").json
+        assert explained["stored"]["nearest"] is None or explained["stored"]["nearest"]["url"] == crawled.other
+
     def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
         crawled.run_here("explain", "http://nowhere/").refused("Nothing found for http://nowhere/", status=3)
 

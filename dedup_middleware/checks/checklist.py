@@ -243,18 +243,21 @@ BETWEEN_SITES: tuple[Check, ...] = (
 ITEMS: tuple[Check, ...] = (replaced_words,)
 
 
-def first_rejection(pair: Pair, *, is_template: bool) -> Rejection | None:
-    """Return the first rejection of *pair* by the checks that apply to it, or ``None`` for a copy.
+def checks_for(pair: Pair, *, is_template: bool) -> tuple[Check, ...]:
+    """Return the checks that apply to *pair*, in their order.
 
     *is_template*: pages that fill in one template are compared as pages of one site are, on different sites too.
     """
     if pair.are_items:
-        checks = ITEMS
-    elif not pair.is_one_site:
-        checks = ONE_SITE if is_template else BETWEEN_SITES
-    else:
-        checks = ONE_SITE if pair.is_same_address or pair.has_other_template else OTHER_ADDRESS
-    for check in checks:
+        return ITEMS
+    if not pair.is_one_site:
+        return ONE_SITE if is_template else BETWEEN_SITES
+    return ONE_SITE if pair.is_same_address or pair.has_other_template else OTHER_ADDRESS
+
+
+def first_rejection(pair: Pair, *, is_template: bool) -> Rejection | None:
+    """Return the first rejection of *pair* by the `checks_for` it, or ``None`` for a copy."""
+    for check in checks_for(pair, is_template=is_template):
         if (found := check(pair)) is not None:
             return found
     return None

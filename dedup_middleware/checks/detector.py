@@ -171,6 +171,21 @@ _MAX_SUSPECTS = 16
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """How a page compares with one other."""
+
+    url: str
+    other_url: str
+    verdict: Verdict
+    score: float
+    """The share of the page's text that the other one has, 0 to 1."""
+    is_one_site: bool
+    is_same_address: bool
+    outcomes: tuple[tuple[str, Rejection | None], ...]
+    """Each check that applies, with its rejection."""
+
+
+@dataclass(frozen=True, slots=True)
 class Detector:
     """Checks pages against the originals of one index."""
 
@@ -221,6 +236,30 @@ class Detector:
         *distinctive*: the clauses of *page* that are not boilerplate.
         """
         return self._best(page, [candidate], distinctive, lambda _: None)
+
+    def examine(self, page: Page, original: StoredPage) -> Examined:
+        """Return the verdict on *page* if *original* were the only stored page, and what each check finds.
+
+        For a person: it makes every check that applies, and takes twice the time of a verdict.
+        """
+        found = self.index.look_up(page)
+        weights = {h: page.fingerprint.weights[h] for h in self.index.distinctive_clauses(page, found)}
+        score = containment(weights, original.hashes) if weights else 0.0
+        exact = Match(original, score, original.hashes & page.fingerprint.weights.keys())
+        verdict = self.check_pair(page, exact, weights.keys())
+        if sum(weights.values()) < MIN_DISTINCTIVE_WEIGHT:
+            verdict = Verdict(VerdictKind.UNCHECKED, exact, Reason.TOO_LITTLE_TEXT)
+        pair = self._pair_of(page, exact, weights.keys())
+        checks = checklist.checks_for(pair, is_template=self.templates.has(page, original))
+        outcomes = tuple((check.__name__, check(pair)) for check in checks)
+        urls = page.url, original.url
+        return Examined(*urls, verdict, pair.score, pair.is_one_site, pair.is_same_address, outcomes)
+
+    def nearest(self, page: Page) -> Match | None:
+        """Return the stored page that shares most with *page*, if any shares something, however little."""
+        found = self.index.look_up(page)
+        candidates = self._candidates(page, found, self.index.distinctive_clauses(page, found))
+        return max(candidates, key=attrgetter("score"), default=None)
 
     @property
     def least_score(self) -> float:
@@ -337,6 +376,18 @@ class Detector:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
         if page.fingerprint.is_whole:
             return exact, None
+        pair = self._pair_of(page, exact, distinctive)
+        match = replace(exact, score=pair.score, shared=pair.shared)
+        has_all = self.threshold < 1 or page.fingerprint.weights.keys() <= match.original.hashes
+        if match.score < self.threshold or not has_all:
+            return match, Rejection(Reason.BELOW_THRESHOLD)
+        rejection = self._first_rejection(pair)
+        if rejection is None and self._is_beyond_stored(pair):
+            rejection = Rejection(Reason.EXTRA_TEXT)
+        return match, rejection
+
+    def _pair_of(self, page: Page, exact: Match, distinctive: AbstractSet[bytes]) -> Pair:
+        """Return *page* and its candidate as a pair, with the word-by-word comparison where that counts."""
         if is_view_of(exact.original.url, page.url):
             page = titled_as(page, exact.original)
         text = cache(partial(self.index.text, exact.original.number))
@@ -352,16 +403,7 @@ class Detector:
             find_canonical=partial(self._find_canonical, page, exact.original),
         )
         # On one site a copy has no word of its own, and nearly the same words are other words.
-        if pair.are_items or not pair.is_one_site:
-            pair = self._aligned(pair)
-        match = replace(exact, score=pair.score, shared=pair.shared)
-        has_all = self.threshold < 1 or page.fingerprint.weights.keys() <= match.original.hashes
-        if match.score < self.threshold or not has_all:
-            return match, Rejection(Reason.BELOW_THRESHOLD)
-        rejection = self._first_rejection(pair)
-        if rejection is None and self._is_beyond_stored(pair):
-            rejection = Rejection(Reason.EXTRA_TEXT)
-        return match, rejection
+        return self._aligned(pair) if pair.are_items or not pair.is_one_site else pair
 
     def _is_beyond_stored(self, pair: Pair) -> bool:
         """Return whether a text on the original's site goes on beyond what is stored, and is not equal to that one's.

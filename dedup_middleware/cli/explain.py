@@ -7,15 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.api import would_be_checked
+from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.alignment import compare
+from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.economy.stored import rules_of_shape
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.model import is_marked
-from dedup_middleware.reasons import Outcome
+from dedup_middleware.model import VerdictKind, is_marked
+from dedup_middleware.reasons import Outcome, message_of
 from dedup_middleware.records.log import Record, RecordFilter, Records, log_exists
 from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import columns, plural, shortened, styled
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from dedup_middleware.checks.detector import Examined
     from dedup_middleware.cli.call import Call
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
@@ -64,13 +66,17 @@ def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, list[str]]
         if page is None:
             return None, rules
         fingerprint = instance_of(config.fingerprint, store.header.key)
+        nearest = None
         if page.original is None:
+            detector = Detector(index, fingerprint.hash, config.threshold)
+            nearest = detector.nearest(index.read_again(page, "", fingerprint))
             others = (index.page(number) for number in index.duplicates_of(page.number))
             # One that was kept since, or repeats another page now, is left out.
             repeated_by = [other.url for other in others if other is not None and other.original == page.number]
         else:
             repeated_by = []
-        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by}, rules
+        near = None if nearest is None else {"url": nearest.original.url, "score": round(nearest.score, 4)}
+        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by, "nearest": near}, rules
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
@@ -111,14 +117,25 @@ _STYLES = {"dropped": "red", "would_drop": "yellow", "tagged": "yellow", "releas
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="page URL, exactly as it was crawled")
+    parser.add_argument("other", metavar="OTHER", nargs="?", help="compare the page with this one, check by check")
     parser.add_argument(
         "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"
     )
+    parser.add_argument("--other-html", metavar="FILE", help="the same for OTHER")
 
 
 def run(call: Call) -> None:
     """Print the explanation, or the record that the page would have."""
-    config, opts = call.config, call.opts
+    opts = call.opts
+    # Two files need no store.
+    config = call.config_of(opts.spider) if opts.other and opts.html and opts.other_html else call.config
+    if opts.other is not None:
+        here, there = ((opts.url, opts.html), (opts.other, opts.other_html))
+        found = examined(config, *((url, None if name is None else _read(name)) for url, name in (here, there)))
+        print(json.dumps(_as_dict(found)) if opts.json else examined_text(found))
+        return
+    if opts.other_html is not None:
+        raise ConfigError("--other-html needs the URL of the other page: use `explain URL OTHER --other-html FILE`.")
     if opts.html is None:
         explanation = explain(config, opts.url)
         print(json.dumps(explanation) if opts.json else explanation_text(explanation, columns()))
@@ -130,6 +147,49 @@ def run(call: Call) -> None:
     print(record_text(record, columns()))
     if record.is_duplicate:
         print("In a crawl, its items are compared too before they are dropped.")
+
+
+def _as_dict(found: Examined) -> dict[str, Any]:
+    """Return how two pages compare, as JSON has it."""
+    return {
+        "url": found.url,
+        "other_url": found.other_url,
+        "verdict": found.verdict.kind.value,
+        "reason": found.verdict.reason or None,
+        "score": round(found.score, 4),
+        "same_site": found.is_one_site,
+        "same_address": found.is_same_address,
+        "checks": [
+            {
+                "check": name,
+                "reason": None if rejection is None else str(rejection.reason),
+                "difference": [] if rejection is None else [*rejection.difference],
+            }
+            for name, rejection in found.outcomes
+        ],
+    }
+
+
+def examined_text(found: Examined) -> str:
+    """Return how two pages compare for a person: the verdict, then each check."""
+    shown = _as_dict(found)
+    where = "same site, " + ("same" if shown["same_address"] else "another") + " address"
+    reason = f": {shown['reason']} ({message_of(shown['reason'])})" if shown["reason"] else ""
+    lines = [
+        one_line(shown["url"]),
+        f"  compared with {one_line(shown['other_url'])}",
+        f"  {where if shown['same_site'] else 'across sites'}: {shown['score']:.0%} of its text is there",
+        "",
+        styled(shown["verdict"], "bold") + reason,
+    ]
+    if shown["verdict"] == VerdictKind.DUPLICATE:
+        lines.append("In a crawl, its items are compared too before they are dropped.")
+    for check in shown["checks"]:
+        lines.append(
+            f"  {'rejects' if check['reason'] else 'passes ':<8} {check['check']:<18} {check['reason'] or ''}".rstrip()
+        )
+        lines += [f"{'differs':>20}  {one_line(own)}" for own in check["difference"][:_LISTED]]
+    return "\n".join(lines)
 
 
 def _read(name: str) -> bytes:
@@ -202,6 +262,9 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
         count = plural(len(repeats), "page")
         yield f"Stored {since} as an original of {stored['clauses']} clauses, repeated by {count}:"
         yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
+        if stored["nearest"] is not None:
+            yield f"Nearest of the other originals, with {stored['nearest']['score']:.0%} of its text:"
+            yield f"  {one_line(stored['nearest']['url'])}"
         yield "Its text:"
         yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)
     if not sentences:
@@ -211,7 +274,11 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
 COMMANDS = {
     "explain": Subcommand(
         run,
-        ("explain https://example.org/story", "explain https://example.org/story --html story.html"),
+        (
+            "explain https://example.org/story",
+            "explain https://example.org/story --html story.html",
+            "explain https://example.org/story https://example.com/repost",
+        ),
         _add_options,
     )
 }
