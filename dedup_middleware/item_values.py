@@ -12,6 +12,7 @@ from datetime import time as time_of_day
 from decimal import Decimal
 from email.utils import parsedate
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.budget import UncheckableError
@@ -176,8 +177,14 @@ def _is_clock_reading(text: str, now: float | None) -> bool:
     )
 
 
-def _moments(text: str) -> Iterator[int]:
-    """Yield the moments that *text* may be, in seconds since 1970; without its time zone."""
+# The values of one item, and those of one crawl, are often the same.
+@lru_cache(maxsize=1000)
+def _moments(text: str) -> tuple[int, ...]:
+    """Return the moments that *text* may be, in seconds since 1970; without its time zone."""
+    return tuple(_read_moments(text))
+
+
+def _read_moments(text: str) -> Iterator[int]:
     with suppress(ValueError, OverflowError):
         yield from (int(float(text) / unit) for unit in _UNITS)
     for pattern in _DATE_AND_TIME:
