@@ -171,7 +171,7 @@ def test_a_pattern_of_linear_time_is_not_caught() -> None:
 STORY = story(1)
 #: Characters of each text, more than a store keeps of it and than is looked at at once.
 LENGTH = 50_000
-#: Seconds of CPU that the second page may take: it takes up to 0.8, twice that on a busy machine; a quadratic step many.
+#: Seconds of CPU that the second page may take: it takes up to 0.8, twice that on a busy machine.
 MOST_SECONDS = 3
 FORMS = {
     "after": lambda text: f"<title>The town</title><p>{' '.join(STORY)}</p><p>{text}</p>",
