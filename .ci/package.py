@@ -106,6 +106,7 @@ def link_to_site(source: Path) -> None:
     text = readme.read_text(encoding="utf-8")
     text = re.sub(r"\]\(docs/([^)#]+)\.md", rf"]({site}\1.html", text)
     text = re.sub(r"\]\(docs/images/(?:[^)]*/)?([^)/]+)\)", rf"]({site}_images/\1)", text)
+    text = re.sub(r"\[([^\]]+)\]\([A-Z]+\.md\)", r"`\1`", text)  # files of the repository that are not in the site
     if relative := re.findall(r"\]\((?!https://|#)[^)]*\)", text):
         sys.exit(f"links of the README that lead nowhere on a package index: {relative}")
     readme.write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
 """Defines the outcomes of pages and the reasons of verdicts, as codes; each reason has a message for people.
 
-Records have the codes, and so have stats; docs/reference/reasons.md lists them.
+Records have the codes, and so have stats; docs/reference/records.md lists them.
 """
 
 from __future__ import annotations

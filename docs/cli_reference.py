@@ -22,17 +22,17 @@ _HEAD = """# Commands
 <!-- Made by docs/cli_reference.py; a test compares. -->
 
 These options are common to all commands. If several spiders have a store, choose one with `--spider`. A command works
-outside a project too.
+outside a project too. Commands that only show something change nothing.
 
 """
 _TAIL = """
 Output at a terminal fits its width; in a pipe or a file it is complete. `NO_COLOR` turns off colours.
 
-| exit status | |
+| exit status | meaning |
 |--:|---|
 | 0 | done, or nothing to do |
-| 1 | trouble: the store is in use, a file cannot be written, `doctor` has found problems |
-| 2 | wrong call: an unknown command or option |
+| 1 | error: the store is in use, a file cannot be written, `doctor` has found problems |
+| 2 | usage error: an unknown command or option |
 | 3 | nothing found: no record matches the filter, no page has this URL |
 """
 
@@ -59,7 +59,7 @@ def _command(name: str) -> str:
 
 def _table(actions: Iterable[argparse.Action]) -> str:
     rows = [f"| {_names(action)} | {_cell(action.help or '')} |" for action in actions]
-    return "\n".join(["| | |", "|---|---|", *rows])
+    return "\n".join(["| option | meaning |", "|---|---|", *rows])
 
 
 def _names(action: argparse.Action) -> str:

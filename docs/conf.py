@@ -6,7 +6,7 @@ project = "dedup-middleware"
 copyright = "the authors of dedup-middleware"  # noqa: A001 - Sphinx reads this name
 version = release = installed("dedup-middleware")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 exclude_patterns = ["_build", "README.zh-CN.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
@@ -15,7 +15,7 @@ autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
-html_title = "dedup-middleware"
+html_title = f"dedup-middleware {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,3 +112,5 @@ def test_what_other_tools_would_drop(tmp_path):
     (product, url, digest) = table(run("neighbours.py", written(tmp_path / "tiny.jsonl", ROWS), *tools))
     assert product["tiny"] == "0 / 1.00"
     assert url["tiny"] == digest["tiny"] == "0 / 0.00"
+    (timed,) = table(run("neighbours.py", tmp_path / "tiny.jsonl", *tools[:2], "--time"))
+    assert re.fullmatch(r"0 / 1\.00 / \d+\.\d ms", timed["tiny"])

@@ -38,6 +38,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["p
 CODE = {"console", "python"}
 #: Pages that make a project of their own; the others look at a crawl of the demo.
 OWN_PROJECT = {"getting-started/quickstart.md", "zh/quickstart.md"}
+#: Files that blocks show lines of. Any other file of a block is written, and its page has a command that uses it.
+NOT_WRITTEN = {"settings.py", "spider.py"}
 QUICKSTART, ITS_TRANSLATION = sorted(OWN_PROJECT)
 _FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -132,7 +134,7 @@ def commands(block: Block) -> list[str]:
 def runs(block: Block) -> bool:
     if block.is_illustration or block.page in OWN_PROJECT:
         return False
-    return block.language == "console" or (block.language == "python" and file_of(block) is None)
+    return block.language == "console" or (block.language == "python" and file_of(block) not in NOT_WRITTEN)
 
 
 #: What the Python blocks find: two pages with one text.
@@ -148,7 +150,9 @@ def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None
     folder = shutil.copytree(demo, tmp_path / "project")
     url = json.loads((folder / ".scrapy/dedup/news/log.jsonl").read_text(encoding="utf8").splitlines()[-1])["url"]
     for block in filter(runs, BLOCKS[page]):
-        if block.language == "python":
+        if name := file_of(block):
+            (folder / name).write_text(block.text, encoding="utf8")
+        elif block.language == "python":
             code = [sys.executable, "-c", _GIVEN + block.text]
             done = subprocess.run(code, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
             assert done.returncode == 0, done.stderr
@@ -244,6 +248,11 @@ def test_every_link_leads_to_a_page_and_a_heading() -> None:
             if not page.exists() or (place[1] and place[1] not in headings(page)):
                 wrong.append((path.name, target))
     assert wrong == []
+
+
+def test_the_picture_of_a_pair_is_made_of_its_verdict() -> None:
+    drawn = runpy.run_path(str(DOCS / "pair_picture.py"))["picture"]()
+    assert (DOCS / "images" / "pair.svg").read_text(encoding="utf8") == drawn, "run: python docs/pair_picture.py"
 
 
 def test_the_page_of_commands_is_made_of_their_help() -> None:
