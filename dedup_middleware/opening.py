@@ -30,7 +30,7 @@ from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.reading import BodyDigests
 from dedup_middleware.records.crawls import Begin, CrawlCounts, counts_beside
-from dedup_middleware.records.log import RecordLog, observer_log
+from dedup_middleware.records.log import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, store_exists
 from dedup_middleware.stores.files import Holder
 
@@ -149,7 +149,7 @@ async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None
         except StoreLockedError as error:
             patience = PATIENCE_WITH_UNKNOWN if error.holder is None else PATIENCE if error.holder.brief else 0
             if time.monotonic() >= began + patience:
-                log = None if config.log is None else observer_log(config.log)
+                log = None if config.log is None else pass_through_log(config.log)
                 return _pass_through(replace(config, log=log, log_is_default=False), str(error))
         except (StoreError, RecordsError, EngineMissingError) as error:
             return _instead(config, error)

@@ -244,7 +244,7 @@ def test_what_was_confirmed_before_is_made_durable_once_the_store_is_back(server
     assert "dedup/items/released" not in outcome.stats
 
 
-def test_a_crawl_that_begins_meanwhile_observes_until_it_is_back(server):
+def test_a_crawl_that_begins_meanwhile_is_in_pass_through_until_it_is_back(server):
     server.flag.touch()
     a, b, c = server.page("/a", 1), server.page("/b", 1, host=1), server.page("/c", 1, host=2)
     d, e = server.page("/d", 2), server.page("/e", 2, host=1)
@@ -256,9 +256,12 @@ def test_a_crawl_that_begins_meanwhile_observes_until_it_is_back(server):
         outcome = running.wait()
     assert outcome.kept == [a, b, back.url, c, d]
     assert dropped(outcome) == [e]
-    assert (outcome.log.count("This crawl observes, until the store is back"), outcome.log.count(BACK)) == (1, 1)
+    assert (outcome.log.count("Until the store is back, this crawl runs in pass-through"), outcome.log.count(BACK)) == (
+        1,
+        1,
+    )
     assert "dedup/failures" not in outcome.stats
-    assert "it only observed" not in outcome.log
+    assert "pass-through: nothing was dropped" not in outcome.log
     with server.crawl("two", steps_of(server.page("/f", 2, host=2))) as running:
         assert running.wait().kept == []
 

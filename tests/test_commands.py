@@ -462,13 +462,13 @@ class TestReset:
             assert store_exists(store_uri(folder)) is not removed
             assert (folder / "records.jsonl").exists() is not removed
 
-    def test_with_the_log_go_those_of_observers_and_nothing_else(self, own: Crawled) -> None:
+    def test_with_the_log_go_those_in_pass_through_and_nothing_else(self, own: Crawled) -> None:
         folder = own.outcome.folder
-        write_log(folder / "records.observer-123.jsonl", record("http://a/"))
+        write_log(folder / "records.pass-through-123.jsonl", record("http://a/"))
         (folder / "records.2024.jsonl").write_text('{"a": "stranger\'s"}\n')
         (folder / "records.old.jsonl").touch()
         said = own.run_here("store", "reset", "--log", "--yes")
-        assert f"Deleted the log {folder / 'records.observer-123.jsonl'}" in said.out
+        assert f"Deleted the log {folder / 'records.pass-through-123.jsonl'}" in said.out
         assert sorted(path.name for path in folder.glob("records*")) == ["records.2024.jsonl", "records.old.jsonl"]
 
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:

@@ -153,9 +153,9 @@ class TestNames:
 
 
 def crawled(
-    folder: Path, site: Site, *, env: dict[str, str] | None = None, observes: bool = False, **settings: Any
+    folder: Path, site: Site, *, env: dict[str, str] | None = None, is_in_pass_through: bool = False, **settings: Any
 ) -> Outcome:
-    """Crawl a story and its copy in *folder*, with no store and no log named; one that *observes* drops nothing."""
+    """Crawl a story and its copy in *folder*, with no store and no log named; in pass-through, nothing is dropped."""
     a = site.add("/a", article("a", story(1)))
     b = site.add("/b", blog("b", story(1)), host=1)
     command = write_job(
@@ -168,8 +168,8 @@ def crawled(
     )
     outcome = run_job(folder, command)
     assert outcome.exit_status == 0
-    assert outcome.kept == ([a, b] if observes else [a])
-    assert [item["url"] for item in outcome.dropped] == ([] if observes else [b])
+    assert outcome.kept == ([a, b] if is_in_pass_through else [a])
+    assert [item["url"] for item in outcome.dropped] == ([] if is_in_pass_through else [b])
     return outcome
 
 
@@ -224,7 +224,7 @@ def test_where_nothing_can_be_written_to_nothing_is_dropped_and_one_line_has_the
     site: Site, tmp_path: Path, action: str
 ) -> None:
     env = {"XDG_DATA_HOME": NOWHERE}
-    outcome = crawled(tmp_path / "crawl", site, env=env, observes=True, DEDUP_ACTION=action)
+    outcome = crawled(tmp_path / "crawl", site, env=env, is_in_pass_through=True, DEDUP_ACTION=action)
     (line,) = outcome.problems
     assert "WARNING" in line
     assert NOWHERE in line
@@ -246,7 +246,7 @@ def test_where_nothing_can_be_written_to_nothing_is_dropped_and_one_line_has_the
 def test_a_log_that_is_named_has_what_would_be_dropped(site: Site, tmp_path: Path) -> None:
     env = {"XDG_DATA_HOME": NOWHERE}
     log = tmp_path / "log.jsonl"
-    outcome = crawled(tmp_path / "crawl", site, env=env, observes=True, DEDUP_LOG=str(log))
+    outcome = crawled(tmp_path / "crawl", site, env=env, is_in_pass_through=True, DEDUP_LOG=str(log))
     (line,) = outcome.problems
     assert "Set DEDUP_STORE to another place" in line
     assert f"its records are in {log}" in line
@@ -256,7 +256,7 @@ def test_a_log_that_is_named_has_what_would_be_dropped(site: Site, tmp_path: Pat
 def test_a_place_that_only_seems_to_be_writable_is_none(site: Site, tmp_path: Path) -> None:
     if os.geteuid() or not Path("/proc").is_dir():
         pytest.skip("for root, /proc is a folder to write to, and is not")
-    outcome = crawled(tmp_path / "crawl", site, env={"XDG_DATA_HOME": "/proc/nowhere"}, observes=True)
+    outcome = crawled(tmp_path / "crawl", site, env={"XDG_DATA_HOME": "/proc/nowhere"}, is_in_pass_through=True)
     (line,) = outcome.problems
     assert "drops nothing" in line
 
@@ -270,9 +270,9 @@ def test_nothing_is_dropped_that_memory_alone_has(site: Site, tmp_path: Path, jo
     for name in ("dedup", "shop"):
         (place / name).symlink_to(NOWHERE)
     env = {"XDG_DATA_HOME": str(tmp_path / "data")}
-    outcome = crawled(folder, site, env=env, observes=True, BOT_NAME="shop", **jobdir)
+    outcome = crawled(folder, site, env=env, is_in_pass_through=True, BOT_NAME="shop", **jobdir)
     (line,) = outcome.problems
-    assert "This crawl observes" in line
+    assert "this crawl runs in pass-through" in line
 
 
 def test_where_a_person_names_memory_items_are_dropped_and_a_warning_has_their_end(site: Site, tmp_path: Path) -> None:

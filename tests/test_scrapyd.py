@@ -134,7 +134,7 @@ def test_two_jobs_of_one_spider_at_a_time(site, tmp_path):
         assert "Traceback" not in log
     assert re.search(rf"store (leveldb|rocksdb|sqlite):{re.escape(str(store / 'store'))}", logs[0])
     assert "'dedup/items/dropped': 2" in logs[0]
-    assert "This crawl observes" in logs[1]
-    assert "'dedup/observer': 1" in logs[1]
+    assert "this crawl runs in pass-through" in logs[1]
+    assert "'dedup/pass_through': 1" in logs[1]
     assert (store / "log.jsonl").exists()
-    assert len(list(store.glob("log.observer-*[0-9].jsonl"))) == 1
+    assert len(list(store.glob("log.pass-through-*[0-9].jsonl"))) == 1

@@ -45,7 +45,7 @@ from dedup_middleware.methods.method import unpacked as unpacked_print
 from dedup_middleware.methods.p_simhash import PSimHash
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
-from dedup_middleware.records.log import observer_log, observer_logs_beside, parse_record, remove_log
+from dedup_middleware.records.log import parse_record, pass_through_log, pass_through_logs_beside, remove_log
 from dedup_middleware.stores import files
 from dedup_middleware.stores.base import Header
 from dedup_middleware.terminal import tell
@@ -336,13 +336,13 @@ def test_a_log_that_is_none_is_not_removed(tmp_path, content) -> None:
     assert path.read_bytes() == content
 
 
-def test_only_logs_of_observers_are_found_beside_a_log(tmp_path) -> None:
+def test_only_logs_in_pass_through_are_found_beside_a_log(tmp_path) -> None:
     log = tmp_path / "log.jsonl"
-    ours = observer_log(log)
-    for name in ("log.2024.jsonl", "log.quarantine", "log.observer-x.jsonl", ours.name):
+    ours = pass_through_log(log)
+    for name in ("log.2024.jsonl", "log.quarantine", "log.pass-through-x.jsonl", ours.name):
         (tmp_path / name).write_bytes(RECORD)
-    (tmp_path / "log.observer-7.jsonl").write_bytes(b"notes\n")
-    assert observer_logs_beside(log) == [ours]
+    (tmp_path / "log.pass-through-7.jsonl").write_bytes(b"notes\n")
+    assert pass_through_logs_beside(log) == [ours]
 
 
 def test_files_beside_a_lock_are_not_taken_for_ours_by_their_names(tmp_path) -> None:
@@ -385,7 +385,7 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
     evil = "\x1b]0;x\x07\x9b31m"
     info = dict.fromkeys(("bytes", "originals", "duplicates", "dropped_items", "dropped_bytes", "to_release"), 0)
     info |= {"crawls": 0, "schema": 1, "store": "memory:", "created": evil, "fingerprint": evil}
-    stored = {"kind": "original", "since": evil, "clauses": 1, "repeated_by": [], "sentences": []}
+    stored = {"kind": "original", "since": evil, "clauses": 1, "repeated_by": [], "nearest": {"url": evil, "score": 0.5}, "sentences": []}
     copy = stored | {"kind": "duplicate", "original_url": None, "score": 1.0}
     bare = {"url": "", "note": "", "record": None}
     item = SimpleNamespace(time=evil, score=1.0, url="http://a/", original_url="http://b/")

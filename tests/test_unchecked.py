@@ -120,7 +120,7 @@ def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> N
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}, folder="crawl")
     assert outcome.problems == []
     found = summary_of(outcome)
-    assert (found["pages"], found["items checked instead"], found["kept"], found["not checked"]) == (28, 12, 12, 4)
+    assert (found["pages"], found["checked by item"], found["kept"], found["not checked"]) == (28, 12, 12, 4)
     assert outcome.stats["dedup/unchecked/items_checked"] == 12
     status, (finding,) = pages_found(outcome)
     assert (status, finding["text"]) == (0, "the last crawl did not check 4 pages: not_text")

@@ -29,7 +29,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="all pages with dropped items")
     others = parser.add_mutually_exclusive_group()
     others.add_argument("--list", action="store_true", help="list the pages that were allowed")
-    others.add_argument("--remove", metavar="URL", help="allow this page no longer")
+    others.add_argument("--remove", metavar="URL", help="undo allow for this page")
 
 
 def run(call: Call) -> None:

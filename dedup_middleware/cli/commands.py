@@ -32,7 +32,7 @@ TROUBLE, WRONG_CALL, NOTHING_FOUND = 1, 2, 3
 #: The commands, in the order of the help.
 GROUPS = {
     "Look": {
-        "log": "Show dropped and similar pages, with evidence",
+        "log": "Show dropped and related pages, with evidence",
         "stats": "Count pages by verdict, outcome, reason and host",
         "explain": "Show why a page was kept or dropped",
         "report": "Write an HTML report",
@@ -40,7 +40,7 @@ GROUPS = {
     "Decide": {
         "tune": "Label borderline pairs to find a threshold",
         "dropped": "List or export dropped items",
-        "allow": "Mark pages as not duplicates and release their items",
+        "allow": "Release dropped items and mark their pages as different",
         "rules": "List URL rules, and the URLs that were not fetched",
     },
     "Store": {
@@ -60,7 +60,7 @@ GROUPS = {
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 _ARGUMENTS = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} ..."}
 _LATER = """`scrapy dedup COMMAND --help` shows the options of a command, and examples.
-Exit status: 0 done, 1 trouble, 2 wrong call, 3 nothing found."""
+Exit status: 0 done, 1 error, 2 usage error, 3 nothing found."""
 
 
 class Subcommand(NamedTuple):
@@ -148,12 +148,12 @@ class Parser(ScrapyArgumentParser):
         return opts
 
     def error(self, message: str) -> NoReturn:
-        """End with *message* and the exit status of a wrong call."""
+        """End with *message* and the exit status of a usage error."""
         wrong_call(message, f"{self.prog} --help")
 
 
 def wrong_call(message: str, help_command: str = "scrapy dedup --help") -> NoReturn:
-    """End with *message*, the command that shows the help, and the exit status of a wrong call."""
+    """End with *message*, the command that shows the help, and the exit status of a usage error."""
     tell(f"{message.rstrip('?.')}{'?' if message.endswith('?') else '.'} See `{help_command}`.")
     sys.exit(WRONG_CALL)
 

@@ -24,7 +24,13 @@ from dedup_middleware.index.dropped_items import Release
 from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.crawls import remove_counts
-from dedup_middleware.records.log import host_named, log_exists, observer_logs_beside, refuse_foreign_log, remove_log
+from dedup_middleware.records.log import (
+    host_named,
+    log_exists,
+    pass_through_logs_beside,
+    refuse_foreign_log,
+    remove_log,
+)
 from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, refusals, size_of_store, store_exists
 from dedup_middleware.terminal import counted, plural, progress, tell
 from dedup_middleware.text.clauses import one_line
@@ -204,7 +210,7 @@ def reset(call: Call) -> None:
         return
     store, log = config.store, config.log if opts.log else None
     shown_store = without_secrets(store, redact=False)
-    logs: list[Path] = [] if log is None else [*[log] * log_exists(log), *observer_logs_beside(log)]
+    logs: list[Path] = [] if log is None else [*[log] * log_exists(log), *pass_through_logs_beside(log)]
     for path in logs:
         refuse_foreign_log(path)
     doomed = [

@@ -159,7 +159,7 @@ class DedupExtension(Listener):
         if is_resumed and overwritten:
             self.warn(messages.overwritten_again(overwritten))
         if opened.trouble:
-            self.count("observer" if opened.awaited is None else "away")
+            self.count("pass_through" if opened.awaited is None else "away")
         if opened.awaited is not None:
             self._reopen()
 

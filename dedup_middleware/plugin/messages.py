@@ -32,7 +32,7 @@ def at_start(opened: Resources) -> Iterator[str]:
     if config.action is Action.DRY_RUN and config.store != "memory:":
         age = "not there, and not created" if store.created else f"{age}, not written to"
     uri = without_secrets(config.store, redact=False)
-    action = "none (observing)" if opened.trouble and config.action is Action.DRY_RUN else config.action.value
+    action = "none (pass-through)" if opened.trouble and config.action is Action.DRY_RUN else config.action.value
     scope = f"{config.scope.value} ({config.scope_reason})"
     yield f"action {action}, scope {scope}, store {uri} ({age}), log {config.log or 'none'}"
 
@@ -46,10 +46,10 @@ def warnings_at_start(opened: Resources, before: Begin | None = None) -> Iterato
     config = opened.config
     if opened.trouble:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
-        until = "to its own end" if opened.awaited is None else "until the store is back"
+        until = "Until it ends" if opened.awaited is None else "Until the store is back"
         yield (
-            f"{opened.trouble.rstrip('.')}. This crawl observes, {until}: it keeps every page, drops nothing, and "
-            f"checks against a store in memory, which is gone then; {records}"
+            f"{opened.trouble.rstrip('.')}. {until}, this crawl runs in pass-through: it keeps every page and drops "
+            f"nothing; {records}"
         )
         return
     if opened.store.caution:
@@ -195,7 +195,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
     if is_away:
         text += "\n  the store is still away: pages that were not durable are new to the next crawl"
     if opened.trouble:
-        text += f"\n  it only observed, and dropped nothing: {opened.trouble}"
+        text += f"\n  pass-through: nothing was dropped, because {opened.trouble}"
     if config.log is not None:
         where = {
             "records until the failure" if stat("failures") else "records": config.log,
@@ -212,16 +212,16 @@ def _pages(stat: Callable[[str], int]) -> Iterator[tuple[str, int]]:
     unchecked = unchecked_pages(stat) - lists
     sometimes = (
         ("without items", stat("without_items")),
-        ("lists, without items", lists.total()),
+        ("list pages (no items)", lists.total()),
         ("switched off", _unchecked(Reason.SWITCHED_OFF, stat)),
-        ("items checked instead", _unchecked(Reason.ITEMS_CHECKED, stat)),
+        ("checked by item", _unchecked(Reason.ITEMS_CHECKED, stat)),
     )
     pages, duplicates, not_checked = stat("pages"), stat("verdict/duplicate"), sum(unchecked.values())
     yield "pages", pages
     yield "  kept", pages - duplicates - not_checked - sum(count for _, count in sometimes)
     yield "  duplicates", duplicates
     yield from ((f"  {label}", count) for label, count in sometimes if count)
-    yield "  not checked", not_checked
+    yield "  unchecked", not_checked
     yield from ((f"    {reason}", count) for reason, count in unchecked.most_common())
 
 

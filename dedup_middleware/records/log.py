@@ -230,14 +230,14 @@ def refuse_foreign_log(path: Path) -> None:
         raise RecordsError(f"The log {path} cannot be removed: it is not a log of records. Remove it yourself.")
 
 
-def observer_log(path: Path) -> Path:
+def pass_through_log(path: Path) -> Path:
     """Return where this process writes its records when another one writes to the log *path*."""
-    return path.with_name(f"{path.stem}.observer-{os.getpid()}{path.suffix}")
+    return path.with_name(f"{path.stem}.pass-through-{os.getpid()}{path.suffix}")
 
 
-def observer_logs_beside(path: Path) -> list[Path]:
-    """Return the logs that observers have written beside the log *path*."""
-    name = re.compile(rf"{re.escape(path.stem)}\.observer-\d+{re.escape(path.suffix)}")
+def pass_through_logs_beside(path: Path) -> list[Path]:
+    """Return the logs that crawls in pass-through have written beside the log *path*."""
+    name = re.compile(rf"{re.escape(path.stem)}\.pass-through-\d+{re.escape(path.suffix)}")
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     files = (file for file in beside if name.fullmatch(file.name) and file.is_file() and not file.is_symlink())
     return sorted(filter(_is_ours, files))

@@ -1,4 +1,4 @@
-"""Beside a second process, and with a store that cannot be used, a crawl observes and keeps every item."""
+"""Beside a second process, and with a store that cannot be used, a crawl runs in pass-through and keeps every item."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_a_second_process_keeps_everything_and_the_first_drops_what_it_would_alo
     assert f"process {pid} on {platform.node()} (spider steps, since " in warning
     assert "set DEDUP_STORE to another store" in warning
     summary = second.log.partition("dedup summary")[2]
-    assert f"it only observed, and dropped nothing: the store {shared['DEDUP_STORE']} is in use by" in summary
+    assert f"pass-through: nothing was dropped, because the store {shared['DEDUP_STORE']} is in use by" in summary
     assert f"process {pid}" in summary
-    assert (second.stats["dedup/observer"], second.stats["dedup/items/would_drop"]) == (1, 2)
+    assert (second.stats["dedup/pass_through"], second.stats["dedup/items/would_drop"]) == (1, 2)
     assert "dedup/items/dropped" not in second.stats
 
-    (log,) = (path for path in first_folder.glob("records.observer-*.jsonl") if "crawls" not in path.name)
+    (log,) = (path for path in first_folder.glob("records.pass-through-*.jsonl") if "crawls" not in path.name)
     assert str(log) in warning
     said = [json.loads(line) for line in log.read_text().splitlines()]
     assert {r["url"]: r["outcome"] for r in said} == dict.fromkeys(copies, "would_drop")
@@ -79,7 +79,7 @@ def test_a_second_process_keeps_everything_and_the_first_drops_what_it_would_alo
     assert (first.exit_status, first.problems) == (0, [])
     assert [i["url"] for i in first.dropped] == copies
     assert {r["url"]: r["outcome"] for r in first.records} == dict.fromkeys(copies, "dropped")
-    assert "dedup/observer" not in first.stats
+    assert "dedup/pass_through" not in first.stats
     with contextlib.closing(open_store(shared["DEDUP_STORE"], fingerprint_scheme=None)) as store:
         runs = {page.run for page in index_of(store).pages()}
     assert runs == {first.records[0]["run"]}
@@ -97,7 +97,7 @@ def test_tags_are_put_on_all_the_same(site, tmp_path, crawl, paper):
 
 
 def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):
-    """Or it would observe to its end, because the sums were read while it began."""
+    """Or it would stay in pass-through, because the sums were read while it began."""
     urls, copies = paper
     folder = tmp_path / "crawl"
     command = write_job(folder, "sample_spiders.OneByOne", urls=",".join(urls))
@@ -120,8 +120,8 @@ def test_a_store_that_the_system_refuses_costs_no_item(crawl, paper):
     assert outcome.kept == urls
     (warning,) = outcome.problems
     assert "a fault" in warning
-    assert "This crawl observes, to its own end" in warning
-    assert outcome.stats["dedup/observer"] == 1
+    assert "Until it ends, this crawl runs in pass-through" in warning
+    assert outcome.stats["dedup/pass_through"] == 1
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="where Linux makes no folder, even for root")
