@@ -385,7 +385,14 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
     evil = "\x1b]0;x\x07\x9b31m"
     info = dict.fromkeys(("bytes", "originals", "duplicates", "dropped_items", "dropped_bytes", "to_release"), 0)
     info |= {"crawls": 0, "schema": 1, "store": "memory:", "created": evil, "fingerprint": evil}
-    stored = {"kind": "original", "since": evil, "clauses": 1, "repeated_by": [], "nearest": {"url": evil, "score": 0.5}, "sentences": []}
+    stored = {
+        "kind": "original",
+        "since": evil,
+        "clauses": 1,
+        "repeated_by": [],
+        "nearest": {"url": evil, "score": 0.5},
+        "sentences": [],
+    }
     copy = stored | {"kind": "duplicate", "original_url": None, "score": 1.0}
     bare = {"url": "", "note": "", "record": None}
     item = SimpleNamespace(time=evil, score=1.0, url="http://a/", original_url="http://b/")
