@@ -22,7 +22,6 @@ from urllib.parse import quote, unquote
 
 import platformdirs
 
-from dedup_middleware.economy.economy import Mode
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, another
@@ -220,7 +219,6 @@ _SETTINGS = (
     Setting("DEDUP_ACTION", "drop", Action, _choice(action.value for action in Action)),
     THRESHOLD,
     Setting("DEDUP_PRIORITY_ADJUST", -1000, as_whole, "a whole number"),
-    Setting("DEDUP_RULES", "off", Mode, _choice(mode.value for mode in Mode)),
     Setting("DEDUP_SCOPE", "auto", Scope, _choice(scope.value for scope in Scope)),
     Setting("DEDUP_EXPIRE_AFTER", None, as_days, _DAYS),
     Setting("DEDUP_ITEM_FIELDS", [], as_names, "a list of names, such as `['title', 'text']`"),
@@ -370,7 +368,6 @@ class Config:
     action: Action
     threshold: float
     priority_adjust: int
-    rules: Mode
     scope: Scope
     """Never `Scope.AUTO`."""
     scope_reason: str

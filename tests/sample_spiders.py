@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import heapq
 import json
 import logging
 import pathlib
@@ -21,6 +22,8 @@ import scrapy
 from itemadapter import ItemAdapter
 from local_site import PATIENCE
 from scrapy import signals
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import DontCloseSpider, DropItem
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.http import JsonRequest, JsonResponse
@@ -288,7 +291,38 @@ class Followers(scrapy.Spider):
             yield {"url": response.url, "text": "\n".join(response.css("p::text").getall())}
         parse = functools.partial(self.parse) if self.settings.get("FOLLOW_BY") == "nameless" else self.parse
         for link in LinkExtractor().extract_links(response):
-            yield scrapy.Request(link.url, parse, cookies=self.settings.getdict("FOLLOW_WITH"))
+            yield scrapy.Request(link.url, parse, **self.settings.getdict("FOLLOW_WITH"))
+
+
+class HeapScheduler(BaseScheduler):
+    """A scheduler of a project's own, as scrapy-redis is one: it sorts by priority, and knows no queues of Scrapy."""
+
+    def __init__(self, dupefilter):
+        self.dupefilter, self.heap, self.count = dupefilter, [], 0
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        crawler.signals.connect(lambda: cls.check(crawler), signals.spider_idle)
+        return cls(RFPDupeFilter.from_crawler(crawler))
+
+    @staticmethod
+    def check(crawler):
+        engine = crawler.engine
+        scheduler = engine.scheduler if hasattr(engine, "scheduler") else engine._slot.scheduler
+        assert vars(scheduler).keys() == {"dupefilter", "heap", "count"}
+
+    def has_pending_requests(self):
+        return bool(self.heap)
+
+    def enqueue_request(self, request):
+        if not request.dont_filter and self.dupefilter.request_seen(request):
+            return False
+        self.count += 1
+        heapq.heappush(self.heap, (-request.priority, self.count, request))
+        return True
+
+    def next_request(self):
+        return heapq.heappop(self.heap)[-1] if self.heap else None
 
 
 class Recovery:

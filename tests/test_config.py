@@ -132,7 +132,6 @@ BAD = {
     "DEDUP_LOG": [5, True, ["a"], b"log", "a\0b", "\ud800"],
     "DEDUP_ACTION": ["delete", "", 1, ["drop"]],
     "DEDUP_THRESHOLD": ["0.5", 0.3, 1.1, -1, "high", "nan", "inf", True, [0.8], 10**400],
-    "DEDUP_RULES": ["yes", "", 1, True],
     "DEDUP_PRIORITY_ADJUST": [1.5, "much", True, "inf", 10**400],
     "DEDUP_SCOPE": ["all", ""],
     "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True, '["title"', '["title", 5]'],

@@ -9,8 +9,6 @@ import pytest
 from prose import article, story
 from test_commands import record, run_here, write_log
 
-from dedup_middleware.economy.economy import Economy, Mode, Visited
-from dedup_middleware.economy.stored import save
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.stores import open_store
 
@@ -38,16 +36,12 @@ FOREIGN = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a store that has a final rule, a log, and pages to compare."""
+    """Return a folder with a store, a log that shows a rule, and pages to compare."""
     folder = tmp_path_factory.mktemp("project")
-    economy = Economy(Mode.ON)
-    for n in range(60):
-        for url in (f"{HOST}/a/{n}", f"{HOST}/a/{n}?sid=s{n}"):
-            economy.visited(Visited((url,), f"{HOST}/a/{n}", (), brings_item=True))
     store = open_store(f"sqlite:{folder / 'store'}", fingerprint_scheme=fingerprinter("clauses").scheme)
-    save(economy, store, lambda url: url)
     store.close()
-    write_log(folder / "log.jsonl", record(f"{HOST}/b", original_url=f"{HOST}/a"))
+    repeats = [record(f"{HOST}/a/{n}?sid=s{n}", original_url=f"{HOST}/a/{n}") for n in range(3)]
+    write_log(folder / "log.jsonl", record(f"{HOST}/b", original_url=f"{HOST}/a"), *repeats)
     pages = [{"url": f"{HOST}/{n}", "html": article("A", story(n % 2)), "cluster": n % 2} for n in range(4)]
     (folder / "pages.jsonl").write_text("\n".join(map(json.dumps, pages)), encoding="utf8")
     return folder

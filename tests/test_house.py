@@ -31,7 +31,7 @@ FLOORS = (
     ("stores",),
     ("index",),
     ("checks", "item_values", "same_item"),
-    ("economy",),
+    ("order",),
     ("settings",),
     ("reading", "visit"),
     ("drops", "durability"),
@@ -222,7 +222,7 @@ CIRCLES = {
     "dedup_middleware": {"api", "opening"},
     "extraction": {"extraction.features"},
     "methods.compare.command": {"methods.compare.plots"},
-    "plugin.extension": {"plugin.items", "plugin.requests"},
+    "plugin.extension": {"plugin.items", "plugin.queue", "plugin.requests"},
     "stores.files": {"stores.refusals"},
     "stores.memory": {"stores.opened"},
 }
@@ -264,8 +264,6 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 #: Predicates that note what they have looked at.
 ACTING = [
-    "economy/economy:_is_first: self._seen[key]",
-    "economy/rules:is_sample: self._unproved[hold.stratum]",
     "stores/redis:is_at_work: self._at_work[worker]",
 ]
 PREDICATE = re.compile(r"_?(is|has|may|can|are|needs)_")

@@ -182,8 +182,8 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
 @pytest.mark.parametrize(
     "place",
     [
-        "plugin.requests:RequestEconomy.__init__",
-        "economy.economy:Economy.visited",
+        "plugin.requests:RequestOrder.__init__",
+        "order.order:Order.learn",
         "records.recorder:Alarms.finished",
         "records.crawls:CrawlCounts.add",
         "releases:Releaser.has_any",
@@ -191,7 +191,7 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
 )
 def test_a_defect_in_an_optional_part_is_one_warning_and_the_rest_works(site, crawl, place):
     pages = [url for n in range(3) for url in pair(site, n)]
-    settings = {**faults(place, every=True, kind="bug"), "DEDUP_RULES": "watch"}
+    settings = faults(place, every=True, kind="bug")
     outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in pages], settings=settings)
     assert outcome.kept == pages[::2]
     assert [item["url"] for item in outcome.dropped] == pages[1::2]

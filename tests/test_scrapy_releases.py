@@ -48,7 +48,7 @@ def test_a_middleware_of_the_old_template_stands_beside_ours(site, tmp_path, mid
 @pytest.mark.every_scrapy
 def test_commands_read_what_a_crawl_has_written(site, tmp_path):
     urls = site.add("/first", article("First", story(1))), site.add("/copy", blog("Copy", story(1)), host=1)
-    settings = IN_ORDER | {"DEDUP_RULES": "watch"}
+    settings = IN_ORDER
     outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=",".join(urls), settings=settings))
     commands = {
         "doctor": "No problems",

@@ -41,7 +41,7 @@ GROUPS = {
         "tune": "Label borderline pairs to find a threshold",
         "dropped": "List or export dropped items",
         "allow": "Release dropped items and mark their pages as different",
-        "rules": "List URL rules, and the URLs that were not fetched",
+        "rules": "List the parts of URLs that never changed the text",
     },
     "Store": {
         "doctor": "Check the settings, the store and the log",

@@ -7,16 +7,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.economy.stored import rules_of_shape
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import VerdictKind, is_marked
+from dedup_middleware.order.addresses import address_of
 from dedup_middleware.reasons import Outcome, message_of
+from dedup_middleware.records.crawls import Counts, read_counts
 from dedup_middleware.records.log import Record, RecordFilter, Records, log_exists
 from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import columns, plural, shortened, styled
@@ -43,28 +46,38 @@ def explain(config: Config, url: str) -> dict[str, Any]:
     if config.log is not None and log_exists(config.log):
         for record in Records(config.log, RecordFilter(url=shown)):
             last = record
-    stored, rules, note = None, list[str](), ""
+    stored, last_form, note = None, fetched_last(config, url), ""
     try:
-        stored, rules = _stored(config, url)
+        stored = _stored(config, url)
     except StoreLockedError as error:
         note = f"{str(error).rstrip('.')}. Until then, only the log is shown."
-    if last is None and stored is None and not rules:
+    if last is None and stored is None and last_form is None:
         log = "" if config.log is None else f" and the log {config.log}"
         why = note or "A page without items is not stored."
         store = without_secrets(config.store, redact=False)
         raise NothingFoundError(f"Nothing found for {shown} in the store {store}{log}. {why}")
     found = None if last is None else last.as_dict()
-    return {"url": shown, "record": found, "stored": stored, "rules": rules, "note": note}
+    return {"url": shown, "record": found, "stored": stored, "fetched_last": last_form, "note": note}
 
 
-def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return what the store has of the page at *url*, and the rules by which requests of its shape wait."""
+def fetched_last(config: Config, url: str) -> dict[str, Any] | None:
+    """Return what a crawl has counted of the form of *url*, if it has fetched requests of that form last."""
+    address, found = address_of(url), None
+    if config.log is not None and address is not None:
+        for line in read_counts(config.log):
+            for form in line.last if isinstance(line, Counts) else ():
+                found = form if form.form == address.form else found
+    return None if found is None else msgspec.to_builtins(found)
+
+
+def _stored(config: Config, url: str) -> dict[str, Any] | None:
+    """Return what the store has of the page at *url*."""
     if not store_exists(config.store):
-        return None, []
+        return None
     with index_for_command(config.store, "explain") as (store, index):
-        page, rules = index.find([url_identity(url)]), rules_of_shape(store, url)
+        page = index.find([url_identity(url)])
         if page is None:
-            return None, rules
+            return None
         fingerprint = instance_of(config.fingerprint, store.header.key)
         nearest = None
         if page.original is None:
@@ -76,7 +89,7 @@ def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, list[str]]
         else:
             repeated_by = []
         near = None if nearest is None else {"url": nearest.original.url, "score": round(nearest.score, 4)}
-        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by, "nearest": near}, rules
+        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by, "nearest": near}
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
@@ -235,9 +248,9 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
         ]
     if stored is not None:
         lines += ["", *_stored_lines(stored)]
-    if explanation["rules"]:
-        lines += ["", "URL rules for requests like this one (`scrapy dedup rules` lists all):"]
-        lines += [f"  rule {one_line(rule)}" for rule in explanation["rules"]]
+    if (last := explanation["fetched_last"]) is not None:
+        what = f"{last['nothing']} of {plural(last['pages'], 'page')} of this form brought nothing new"
+        lines += ["", f"Would be fetched last: {what}:", f"  {one_line(last['form'])}"]
     return "\n".join(lines)
 
 

@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, whole_file
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.economy.stored import forget_host
 from dedup_middleware.errors import CallError, ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import schema, transfer
@@ -147,8 +146,6 @@ def forget_pages(call: Call) -> None:
         with _index(config) as index, progress("deleting pages"):
             chosen = choose(index, **wanted)
             forget(index, chosen)
-            if wanted["host"] and opts.older_than is None:
-                forget_host(index.store, wanted["host"])
     if opts.json:
         report = {
             "store": store,

@@ -17,7 +17,6 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
     d<template, 8><page number>   nothing: the page was dropped for that text, which may be a template
     x<identity><identity>      two pages that a person has marked as different, see `overrides.Override`
     j, v, r                    dropped items, see `dropped_items`
-    h<rule id, 8>              a rule about addresses or a trap, see `economy.stored`
     k, l, m                    what another detector keeps, see `beside`
     n                          page number: the next place
 
@@ -79,7 +78,6 @@ NEXT_PLACE_KEY = b"n"
 PAGES, DUPLICATES, TEMPLATES = map(within, (b"p", b"o", b"d"))
 OVERRIDES, WORKERS, CLAIMED = map(within, (b"x", b"w", b"g"))
 DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
-RULES = within(b"h")
 
 
 def encode_number(number: int) -> bytes:
@@ -107,11 +105,6 @@ page_key, text_key, item_text_key = (partial(numbered, kind) for kind in (b"p", 
 claimed_key, repeats_key = (partial(numbered, kind) for kind in (b"g", b"o"))
 identity_key, canonical_key, claims_key = (kind.__add__ for kind in (b"i", b"a", b"q"))
 template_key, worker_key = b"d".__add__, b"w".__add__
-
-
-def rule_key(rule_id: str) -> bytes:
-    """Return the key of a rule about addresses, or of a trap."""
-    return b"h" + rule_id.encode("ascii")
 
 
 def clause_keys(hashes: Iterable[bytes]) -> list[bytes]:

@@ -48,6 +48,7 @@ COMPONENTS: tuple[tuple[str, str, int], ...] = (
     ),
     ("ITEM_PIPELINES", "dedup_middleware.plugin.spider_middleware.DedupItemPipeline", PIPELINE_PRIORITY),
 )
+_QUEUE = "dedup_middleware.plugin.queue.TwoTierQueue"
 _LOG_FORMATTER = "dedup_middleware.plugin.spider_middleware.DropLogFormatter"
 
 
@@ -62,7 +63,7 @@ class Addon:
         return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Register the components, unless the project has placed them itself, and the quiet ``Dropped:`` line.
+        """Register the components, unless the project has placed them itself; the quiet ``Dropped:`` line; the queue.
 
         With an older Scrapy, or without one of the packages that the plugin needs, Scrapy logs why, and crawls without.
         """
@@ -74,8 +75,10 @@ class Addon:
             raise NotConfigured(missing_package(error)) from error
         for name, component, priority in components:
             settings.setdefault_in_component_priority_dict(name, component, priority)
-        if settings.getpriority("LOG_FORMATTER") == SETTINGS_PRIORITIES["default"]:
-            settings.set("LOG_FORMATTER", load_object(_LOG_FORMATTER), priority="addon")
+        # A project's own scheduler may have queues of another kind.
+        for names, path in ((("LOG_FORMATTER",), _LOG_FORMATTER), (("SCHEDULER_PRIORITY_QUEUE", "SCHEDULER"), _QUEUE)):
+            if all(settings.getpriority(name) == SETTINGS_PRIORITIES["default"] for name in names):
+                settings.set(names[0], load_object(path), priority="addon")
 
 
 def old_scrapy() -> str:

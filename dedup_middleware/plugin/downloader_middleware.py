@@ -49,6 +49,11 @@ class DedupDownloaderMiddleware(Component):
     It reads ``response.selector``, the tree that the callback gets, and changes nothing but ``response.flags``.
     """
 
+    async def process_request(self, request: Request) -> Request | None:
+        """Let *request* be scheduled anew, with a lower priority, where it is to be fetched last."""
+        order = self._extension.requests
+        return None if order is None else order.dispatched(request)
+
     async def process_response(self, request: Request, response: Response) -> Response:
         deduplication = self._extension.deduplication
         if deduplication is not None and request.callback is not NO_CALLBACK and response.url != RELEASE_URL:

@@ -18,7 +18,6 @@ from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
 from dedup_middleware import item_codec
-from dedup_middleware.economy.economy import Mode
 from dedup_middleware.errors import (
     DedupError,
     FeedError,
@@ -34,7 +33,7 @@ from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
-from dedup_middleware.plugin.requests import RequestEconomy
+from dedup_middleware.plugin.requests import RequestOrder
 from dedup_middleware.plugin.threads import Threads, sleep
 from dedup_middleware.records.crawls import last_begin
 from dedup_middleware.releases import Releaser
@@ -79,7 +78,7 @@ class DedupExtension(Listener):
         self.crawler = crawler
         self.deduplication: Deduplication | None = None
         self.releaser: Releaser | None = None
-        self.requests: RequestEconomy | None = None
+        self.requests: RequestOrder | None = None
         self.opened: Resources | None = None
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.passing: dict[int, Passing] = {}
@@ -185,13 +184,12 @@ class DedupExtension(Listener):
         )
         item_codec.PROJECT.give([type(self.crawler.spider)])
         self.releaser = Releaser(deduplication)
-        if self.requests is None and opened.config.rules is not Mode.OFF:
-            # The verdicts of a crawl that passes through are good enough to learn from, and not to leave pages out.
-            watches = opened.trouble or opened.config.action is Action.DRY_RUN
+        # A dry run changes nothing, and a crawl that passes through is one.
+        if self.requests is None and opened.config.priority_adjust and opened.config.action is not Action.DRY_RUN:
             try:
-                self.requests = RequestEconomy(self, Mode.WATCH if watches else opened.config.rules)
-            except Exception as error:  # noqa: BLE001 - a plugin bug, or a scheduler of the project's own
-                self.goes_without("URL rules", error)
+                self.requests = RequestOrder(self, opened.store.header.key)
+            except Exception as error:  # noqa: BLE001 - a plugin bug
+                self.goes_without("order of requests", error)
         return deduplication
 
     async def engine_started(self) -> None:
@@ -290,7 +288,7 @@ class DedupExtension(Listener):
     def goes_without(self, part: str, error: Exception) -> None:
         """Warn that the crawl goes on without an optional *part* of the plugin, because of a bug."""
         self.count("defects")
-        line = f"the {part} failed, and the crawl goes on without them; please report it: {error!r}"
+        line = f"the {part} failed, and the crawl goes on without; please report it: {error!r}"
         self._log(logging.WARNING, line, exc_info=error)
 
     def _log(self, level: int, line: str, exc_info: Any = None) -> None:
@@ -345,10 +343,8 @@ class DedupExtension(Listener):
             self.defect(error, slot.uri)
             self.deduplication.fail(FeedError("it is not known whether a feed was stored"))
 
-    def spider_closed(self, reason: str) -> None:
+    def spider_closed(self) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal."""
-        if self.requests is not None and self.deduplication is not None:
-            self.requests.close(is_finished=reason == "finished")
         if not self.feeds.exist:
             self._close()
 
@@ -371,6 +367,8 @@ class DedupExtension(Listener):
         if deduplication is None or opened is None:
             return
         self._await_no_more()
+        if self.requests is not None:
+            self.requests.close()
         deduplication.close()
         self.visits.clear()
         self.passing.clear()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.economy.rules import rule_id
-from dedup_middleware.economy.values import TRAP
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import NOT_COUNTED, mostly_unchecked
@@ -17,7 +15,6 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedup_middleware.economy.economy import Event
     from dedup_middleware.opening import Resources
     from dedup_middleware.records.crawls import Begin
     from dedup_middleware.settings import Config
@@ -121,22 +118,6 @@ def template_found(pages: int) -> str:
     )
 
 
-def of_rule(event: Event, config: Config, *, is_obeyed: bool) -> str:
-    """Return the line about a rule that was found or withdrawn, or about a trap; both are obeyed, or only noted."""
-    if event.rule is None and not is_obeyed:
-        return f"the last {TRAP} pages at {event.name} brought nothing new; this crawl fetches them all the same"
-    if event.rule is None:
-        off = scrapy_dedup("rules", "--off", rule_id(f"trap {event.name}"), spider=config.spider)
-        return (
-            f"the last {TRAP} pages at {event.name} brought nothing new, so no more are fetched there. "
-            f"If they should be, `{off}` lets the next crawl fetch them"
-        )
-    if event.kind == "found":
-        return f"rule {event.rule.id} found: {event.name} ({event.rule.support} texts)"
-    url = without_secrets(event.url, redact=config.redact_query)
-    return f"rule {event.rule.id} withdrawn, because {url} has a text of its own: {event.name}"
-
-
 def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
     """Return how many pages the crawl did not check, by reason; *stat* gives the value of a ``dedup/*`` stat."""
     return +Counter({reason.value: _unchecked(reason, stat) for reason in Reason if reason not in NOT_COUNTED})
@@ -181,11 +162,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("items/would_drop", "duplicates not dropped"),
         ("items/not_storable", "duplicates not storable"),
         ("items/released", "dropped items released"),
-        ("rules/found", "URL rules found"),
-        ("rules/would_hold", "requests that rules would hold"),
-        ("rules/held", "requests held back"),
-        ("rules/released", "  fetched in the end"),
-        ("rules/left_out", "  not fetched"),
+        ("requests_last", "requests fetched last"),
         ("upgrades", "originals replaced"),
         ("away", "times the store was away"),
         ("away_seconds", "  seconds in all"),

@@ -67,7 +67,7 @@ class DedupSpiderMiddleware(Component):
         # An errback has given what comes without the callback, or in its place.
         if entry is None or entry.visit.output is not Output.FLOWS:
             async for output in result:
-                yield marked(response, output)
+                yield marked(self._extension.requests, response, output)
             return
         page = _PageOutput(self._extension, entry, response)
         try:
@@ -132,8 +132,9 @@ class _PageOutput:
             return []
         if isinstance(output, Request):
             self._links.append(output.url)
+            marked(self._extension.requests, self._response, output)
             self._follow_last_if_duplicate(output)
-            return [marked(self._response, output)]
+            return [output]
         try:
             decisions = await self._extension.wait.decisions(self._deduplication, self._visit, output)
         except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output

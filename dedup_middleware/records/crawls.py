@@ -29,8 +29,8 @@ KINDS = ("new", "related", "unchanged", "duplicate", "without_items", "lists", "
 #: Hosts of a line; the pages of all further hosts are counted together, as those of `OTHERS`.
 MAX_HOSTS = 1_000
 OTHERS, NO_HOST = "", "?"
-# Rules of a line.
-_MAX_RULES = 200
+#: Forms of a line.
+MAX_FORMS = 100
 # Characters of a host name.
 _MAX_HOST = 253
 # Seconds between two lines: a twentieth of the time since the first one, within these bounds.
@@ -52,17 +52,15 @@ class Begin(msgspec.Struct, tag_field="event", tag="begin"):
     """Those that differ from their defaults."""
 
 
-class RuleChange(msgspec.Struct):
-    """A URL rule that was found or withdrawn, or a trap."""
+class FormLast(msgspec.Struct):
+    """The requests of one form, shape and names of parameters, that a crawl has fetched last."""
 
-    change: str
-    """``found``, ``withdrawn`` or ``trap``."""
-    name: str
-    """The rule in words, or the shape that is a trap."""
-    id: str = ""
-    url: str = ""
-    """The page whose own text counted against the rule, or the last one that brought nothing."""
-    time: str = ""
+    form: str
+    requests: _Count
+    pages: _Count
+    """Those of the form that were fetched."""
+    nothing: _Count
+    """Those that brought nothing new."""
 
 
 class Counts(msgspec.Struct, tag_field="event", tag="counts"):
@@ -78,8 +76,9 @@ class Counts(msgspec.Struct, tag_field="event", tag="counts"):
     hosts: dict[str, dict[str, _Count]] = {}
     """The pages of each kind, by host."""
     requests: dict[str, _Count] = {}
-    """Those that waited (``held``), or would have; that were fetched in the end (``released``), or ``left_out``."""
-    rules: list[RuleChange] = []
+    """Those that were fetched last (``last``)."""
+    last: list[FormLast] = []
+    """Of the whole crawl until now."""
 
 
 class CrawlCounts:
@@ -119,11 +118,9 @@ class CrawlCounts:
         """Count requests; see `Counts.requests`."""
         self._counts.requests[what] = self._counts.requests.get(what, 0) + amount
 
-    def add_rule(self, change: RuleChange) -> None:
-        """Note the *change* of a rule, unless there were very many in this minute."""
-        if len(self._counts.rules) < _MAX_RULES:
-            change.time = _as_time(time.time())
-            self._counts.rules.append(change)
+    def fetched_last(self, forms: list[FormLast]) -> None:
+        """Note which *forms* were fetched last."""
+        self._counts.last = forms
 
     def close(self) -> None:
         """Write what is left; :class:`RecordsError` if the disk fails."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.records.crawls import CrawlCounts, RuleChange
+    from dedup_middleware.records.crawls import CrawlCounts, FormLast
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener, Visit
 
@@ -133,11 +133,10 @@ class Recorder:
         if self._crawl is not None:
             self._crawl.add_requests(what, amount)
 
-    def rule_changed(self, change: RuleChange) -> None:
-        """Count and note what the crawl has learned about addresses."""
-        self._count(f"rules/{change.change}", 1)
+    def fetched_last(self, forms: list[FormLast]) -> None:
+        """Note for the report which *forms* were fetched last."""
         if self._crawl is not None:
-            self._crawl.add_rule(change)
+            self._crawl.fetched_last(forms)
 
     def _record(self, visit: Visit) -> None:
         if self._log is not None:

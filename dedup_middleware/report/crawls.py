@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import kind_of
-from dedup_middleware.records.crawls import KINDS, NO_HOST, OTHERS, Begin, Counts
+from dedup_middleware.records.crawls import KINDS, MAX_FORMS, NO_HOST, OTHERS, Begin, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dedup_middleware.records.crawls import RuleChange
+    from dedup_middleware.records.crawls import FormLast
     from dedup_middleware.records.log import Record
 
 #: Bars of the chart over time, at the most.
@@ -33,7 +31,7 @@ _MAX_TIMES = 100_000
 # Processes of one crawl that were killed: the last of them.
 _MAX_GAPS = 100
 # Rules that are listed: those that changed last.
-_MAX_RULES = 1_000
+_MAX_LAST = 1_000
 # Crawls that are listed: the latest. The latest of these are compared host by host.
 _MAX_CRAWLS, _COMPARED = 1_000, 30
 # Hosts that are counted at once, in all and of a crawl, and those that are shown, with most pages.
@@ -118,7 +116,7 @@ class Crawls:
         self._run = run
         self._found: dict[str, Crawl] = {}
         self._times: deque[tuple[int, int, Mapping[str, int]]] = deque(maxlen=_MAX_TIMES)
-        self._rules: deque[tuple[str, RuleChange]] = deque(maxlen=_MAX_RULES)
+        self._last: dict[str, list[FormLast]] = {}
         for line in lines:
             self._add(line)
 
@@ -138,8 +136,10 @@ class Crawls:
             each.requests.update(line.requests)
             for host, kinds in line.hosts.items():
                 each.count(host, kinds)
-        if self._run in (None, line.run):
-            self._rules += [(line.run, rule) for rule in line.rules]
+        if line.last and self._run in (None, line.run):
+            self._last[line.run] = line.last
+            if len(self._last) > _MAX_LAST:
+                del self._last[next(iter(self._last))]
         if last is not None and self._run in (None, line.run):
             first, kinds = seconds_of(line.since), sum(map(Counter, line.hosts.values()), Counter())
             self._times.append((last if first is None else min(first, last), last, kinds))
@@ -190,8 +190,17 @@ class Crawls:
             "hosts": self.sum.hosts.rows(_HOSTS),
             "over_time": self.over_time(),
             "requests": self.sum.requests,
-            "rules": [{"run": run} | msgspec.to_builtins(rule) for run, rule in reversed(self._rules)],
+            "last": self._forms(),
         }
+
+    def _forms(self) -> list[dict[str, Any]]:
+        """Return the forms that were fetched last, summed over the crawls."""
+        sums: dict[str, Counter[str]] = {}
+        for form in (form for forms in self._last.values() for form in forms):
+            counts = {"requests": form.requests, "pages": form.pages, "nothing": form.nothing}
+            sums.setdefault(form.form, Counter()).update(counts)
+        rows = sorted(sums.items(), key=lambda row: -row[1]["requests"])
+        return [{"form": form, **counts} for form, counts in rows[:MAX_FORMS]]
 
     def over_time(self) -> dict[str, Any]:
         """Return the pages of each kind in each span of time, from the first to the last."""

@@ -238,20 +238,15 @@ function renderHostChanges(place, now, before) {
   showSheet(place, { name: "changes", label: word("changes_by_host"), columns, rows: changed, search: (row) => row.host, pageSize: 5 });
 }
 
-/** Show how many requests waited, and the rules about addresses that were found, withdrawn or named as traps. */
+/** Show how many requests were fetched last, and of which forms. */
 function renderRequests(summary) {
-  const { requests, rules } = summary.crawls;
+  const { requests, last } = summary.crawls;
   const place = body("requests");
-  const counts = ["would_hold", "held", "released", "left_out"].filter((what) => requests[what]);
-  if (!isFull("requests", counts.length || rules.length, "requests_none")) return;
-  place.append(make("p", {}, counts.map((what) => word(`requests_${what}`, { n: requests[what] })).join(" · ")));
-  const text = (id, value, show) => ({ id, label: word(`column_${id}`), isText: true, value, show });
-  const columns = [
-    text("rule", ({ name }) => name, ({ id, name, url }) => [id ? `${visible(id)} ` : "", isolated(name, { class: "url" }), ...(url ? [make("br"), link(url)] : [])]),
-    text("change", ({ change }) => change, ({ change }) => named("rule_changes", change)),
-    text("time", ({ time }) => time, ({ time }) => visible(time.slice(0, 19).replace("T", " "))),
-  ];
-  if (rules.length) showSheet(place, { name: "rules", label: word("requests_rules"), columns, rows: rules, search: (rule) => `${rule.id} ${rule.name} ${rule.url}` });
+  if (!isFull("requests", requests.last, "requests_none")) return;
+  place.append(make("p", {}, word("requests_last", { n: requests.last })));
+  const form = { id: "form", label: word("column_form"), isText: true, value: (row) => row.form, show: (row) => isolated(row.form, { class: "url" }) };
+  const columns = [form, ...["requests", "pages", "nothing"].map((id) => ({ id: `last_${id}`, label: word(`column_last_${id}`), value: (row) => row[id], show: (row) => number(row[id]) }))];
+  if (last.length) showSheet(place, { name: "last", label: word("requests_forms"), columns, rows: last, search: (row) => row.form });
 }
 
 function renderCrawls(summary) {

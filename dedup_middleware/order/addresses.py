@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 #: Characters of an address, and variables in it, beyond which it is not taken apart.
 MAX_LENGTH, MAX_VARIABLES = 1000, 24
@@ -23,12 +22,19 @@ class Address(NamedTuple):
 
     host: str
     """With its port, if it has one."""
+    segments: tuple[str, ...]
+    """Of the path, with ``*`` where a variable was taken out."""
     shape: str
-    """Host and path, with ``*`` where a variable was taken out."""
-    form: str
-    """The shape, with the names of its parameters."""
+    """Host and path, with these."""
+    names: str
+    """Of its parameters, as a query has them, sorted; empty if it has none."""
     variables: dict[str, str]
     """Name -> value: those of the path by place (``1``, ``2``), those after ``;`` and in the query by name."""
+
+    @property
+    def form(self) -> str:
+        """The shape, with the names of the parameters."""
+        return self.shape + self.names
 
 
 @lru_cache(maxsize=1024)
@@ -36,26 +42,24 @@ def address_of(url: str) -> Address | None:
     """Return the address of *url*; ``None`` if it is not http, or too long to be taken apart."""
     if len(url) > MAX_LENGTH or not url.startswith(("http://", "https://")):
         return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
+    before, _, query = url.partition("#")[0].partition("?")
+    netloc, _, path = before.partition("://")[2].partition("/")
     values: list[str] = []
     parameters: dict[str, str] = {}
     segments = []
-    for segment in parts.path.split("/"):
+    for segment in path.split("/"):
         name, *after = segment.split(";")
         segments.append(_taken_out(name, values))
         for parameter in after:
             _add(parameters, ";", parameter)
-    for parameter in parts.query.split("&") if parts.query else ():
+    for parameter in query.split("&"):
         _add(parameters, "", parameter)
     if len(values) + len(parameters) > MAX_VARIABLES:
         return None
-    host = parts.netloc.rpartition("@")[2].lower()
-    shape = host + "/".join(segments)
-    form = f"{shape}?{'&'.join(sorted(parameters))}" if parameters else shape
-    return Address(host, shape, form, {str(place): value for place, value in enumerate(values, 1)} | parameters)
+    host = netloc.rpartition("@")[2].lower()
+    variables = {str(place): value for place, value in enumerate(values, 1)} | parameters
+    names = f"?{'&'.join(sorted(parameters))}" if parameters else ""
+    return Address(host, tuple(segments), "/".join((host, *segments)), names, variables)
 
 
 def _taken_out(segment: str, values: list[str]) -> str:

@@ -1,0 +1,469 @@
+"""Requests that are expected to bring nothing new are fetched last; and all of them are fetched."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import IN_ORDER, Outcome, Running, run_job, run_scrapy, write_job
+from fault_injection import faults
+from hypothesis import given
+from hypothesis import strategies as st
+from local_site import Answer, Site, wait_until
+from prose import article, story
+
+from dedup_middleware.order.addresses import address_of
+from dedup_middleware.order.classes import MANY, MAX_CLASSES, MAX_PREFIXES, MAX_TEXTS
+from dedup_middleware.order.order import SAMPLED, Fetched, Order
+from dedup_middleware.order.rules import MAX_KEYS, MAX_SHAPES
+from dedup_middleware.records.crawls import read_counts
+from dedup_middleware.report.crawls import Crawls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+HOST = "http://news.example"
+
+
+# --- addresses
+
+
+@pytest.mark.parametrize(
+    ("url", "shape", "variables"),
+    [
+        ("/p/12.html", "/p/*.html", {"1": "12"}),
+        ("/doc-7/v2", "/doc-*/v*", {"1": "7", "2": "2"}),
+        ("/2024/05/how-the-bridge-was-built/", "/*/*/*/", {"1": "2024", "2": "05", "3": "how-the-bridge-was-built"}),
+        ("/p;jsessionid=AB12/x?b=2&a=1", "/p/x", {";jsessionid": "AB12", "b": "2", "a": "1"}),
+        ("/f00dcafe12", "/*", {"1": "f00dcafe12"}),
+        ("/view.php?id=3&id=4&empty", "/view.php", {"id": "3,4", "empty": ""}),
+        ("/about", "/about", {}),
+    ],
+)
+def test_an_address_is_its_shape_and_its_variables(url: str, shape: str, variables: dict[str, str]) -> None:
+    found = address_of(HOST + url)
+    assert found is not None
+    assert found.shape == "news.example" + shape
+    assert found.variables == variables
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_an_address_or_none(text: str) -> None:
+    order = Order()
+    for url in (text, f"{HOST}/{text}"):
+        place = order.place_of(url, HOST + "/")
+        order.learn(Fetched((url,), url, (url,), place))
+        order.form_if_last(url, place)
+
+
+# --- what is learned
+
+
+class Web:
+    """An order, and pages whose text is known by a name."""
+
+    def __init__(self) -> None:
+        self.order = Order(b"key")
+        self.first: dict[str, str] = {}
+
+    def visit(self, url: str, text: str | None, links: Iterable[str] = (), on: str = HOST + "/") -> bool:
+        """Fetch the page with this *text*, linked *on* a page; return whether others may be worth more now."""
+        is_new = text is not None and text not in self.first
+        original = None if text is None else self.first.setdefault(text, url)
+        place = self.order.place_of(url, on)
+        return self.order.learn(Fetched((url,), original, tuple(links), place, brings_item=is_new))
+
+    def last(self, urls: Iterable[str], on: str = HOST + "/") -> set[str]:
+        """Return those of *urls* that are fetched last."""
+        return {url for url in urls if self.order.form_if_last(url, self.order.place_of(url, on))}
+
+
+def most(urls: list[str], last: set[str]) -> bool:
+    """Return whether all *urls* are fetched *last*, but for the sample."""
+    return len(last) > len(urls) * (1 - 3 / SAMPLED)
+
+
+def test_a_session_id_is_left_out_after_two_texts() -> None:
+    web = Web()
+    for n in (1, 2):
+        web.visit(f"{HOST}/a/{n}?sid=first{n}", f"story {n}")
+        web.visit(f"{HOST}/a/{n}?sid=other{n}", f"story {n}")
+    again = [f"{HOST}/a/1?sid=z{n}" for n in range(60)]
+    assert most(again, web.last(again))
+    # Only what was fetched is repeated.
+    assert not web.last(f"{HOST}/a/3?sid=z{n}" for n in range(60))
+
+
+@pytest.mark.parametrize(
+    ("view", "original"),
+    [("/a/{}/print", "/a/{}"), ("/print?id={}", "/a/{}"), ("/a/{};jsessionid=0123456789ABCDEF?ref=front", "/a/{}")],
+)
+def test_a_view_of_a_page_is_last_once_the_page_was_fetched(view: str, original: str) -> None:
+    web = Web()
+    for n in range(40, 100):
+        web.visit(HOST + original.format(n), str(n))
+    for n in range(40, 44):
+        web.visit(HOST + view.format(n), str(n))
+    views = [HOST + view.format(n) for n in range(44, 100)]
+    assert most(views, web.last(views))
+    rules = web.order.rules
+    assert not rules.repeats(address_of(HOST + view.format(200)))  # type: ignore[arg-type]
+
+
+def test_one_notice_under_many_ids_says_little_about_the_others() -> None:
+    web = Web()
+    for n in range(10):
+        web.visit(f"{HOST}/story/{n}", f"story {n}")
+    for n in range(30):
+        web.visit(f"{HOST}/item?id={n}&lang=en", "this article was removed")
+    assert not web.last(f"{HOST}/item?id={n}&lang=en" for n in range(60))
+
+
+def test_a_login_that_has_expired_proves_no_key() -> None:
+    web = Web()
+    for n in range(4):
+        web.visit(f"{HOST}/s/{n}", str(n))
+        web.visit(f"{HOST}/s/{n}?print=yes", str(n))
+    for n in range(10, 20):
+        web.visit(f"{HOST}/s/{n}", "please log in")
+    assert not any(web.order.rules.repeats(address_of(f"{HOST}/s/{n}?print=yes")) for n in range(10, 20))  # type: ignore[arg-type]
+
+
+def test_a_parameter_that_matters_on_one_page_in_five_is_found_out() -> None:
+    web = Web()
+    for n in range(100):
+        web.visit(f"{HOST}/s/{n}", str(n))
+    for n in range(100):
+        web.visit(f"{HOST}/s/{n}?page=2", str(n) if n % 5 else f"second page of {n}")
+    assert not web.last(f"{HOST}/s/{n}?page=2" for n in range(100))
+
+
+def test_a_rule_that_fails_lets_requests_be_judged_again() -> None:
+    web = Web()
+    for n in range(60):
+        web.visit(f"{HOST}/s/{n}", str(n))
+    risen = [web.visit(f"{HOST}/s/{n}?page=2", str(n) if n < 40 else f"second page of {n}") for n in range(60)]
+    assert any(risen[40:])
+    assert not any(risen[:40])
+    assert not web.order.rules.repeats(address_of(f"{HOST}/s/50?page=3"))  # type: ignore[arg-type]
+
+
+FILTERS = {
+    "query": [f"/shop/?colour={c}&size={s}" for c in range(20) for s in "abcdefghijklmnopqrst"],
+    "path": [f"/shop/{c}/{s}/" for c in ("red", "blue", "teal", "gold", "pink") for s in map(chr, range(97, 123))],
+    "slugs": [
+        f"/{w}?sort={s}" for w in ("ships", "maps", "lamps", "tools", "ropes", "sails") for s in "abcdefghijklmnopqr"
+    ],
+}
+
+
+@pytest.mark.parametrize("filters", FILTERS)
+def test_a_trap_is_found_once_and_within_fifty_pages(filters: str) -> None:
+    web, links = Web(), [HOST + path for path in FILTERS[filters]]
+    web.visit(HOST + "/shop/", "lists", links)
+    for n in range(5):
+        web.visit(f"{HOST}/story/{n}", f"story {n}")
+    for link in links:
+        web.order.place_of(link, HOST + "/shop/")
+    # The same products, in one of four orders.
+    for n, link in enumerate(links[:50]):
+        web.visit(link, f"order {n % 4}", on=HOST + "/shop/")
+    assert most(links[50:], web.last(links[50:], on=HOST + "/shop/"))
+    assert not web.last(f"{HOST}/story/{n}" for n in range(100))
+
+
+def test_a_word_that_varies_is_a_variable_and_one_that_does_not_is_none() -> None:
+    classes = Order().classes
+    for n in range(MANY):
+        classes.learn_path(address_of(f"{HOST}/store/{chr(97 + n)}/x"))  # type: ignore[arg-type]
+    assert classes.wide(address_of(f"{HOST}/store/q/x")) == "news.example/store/*/x"  # type: ignore[arg-type]
+    assert classes.wide(address_of(f"{HOST}/other/q/x")) == "news.example/other/q/x"  # type: ignore[arg-type]
+
+
+def test_made_up_parameters_of_one_page_cost_the_others_nothing() -> None:
+    web = Web()
+    web.visit(HOST + "/story/1", "story 1")
+    for n in range(160):
+        web.visit(f"{HOST}/story/1?x{n % 3}={n}", "story 1", on=HOST + "/people/7")
+    assert not web.last(f"{HOST}/story/{n}" for n in range(2, 61))
+
+
+def test_links_of_another_host_teach_nothing() -> None:
+    web, other = Web(), "http://other.example/"
+    for n in range(200):
+        assert web.order.place_of(f"{HOST}/{chr(97 + n % 26)}/{n}", other) == 0
+    assert web.order.classes.wide(address_of(f"{HOST}/q/1")) == "news.example/q/*"  # type: ignore[arg-type]
+    web.visit(other, "a list", [f"{HOST}/story/{n}" for n in range(60)])
+    # A page of the host that has the same links still brings something.
+    web.visit(HOST + "/list/1", "list", [f"{HOST}/story/{n}" for n in range(60)])
+    assert web.order.forms["news.example/list/*"] == (1, 0)
+
+
+def test_a_mirror_decides_nothing_about_the_host_that_it_repeats() -> None:
+    web, mirror = Web(), "http://mirror.example"
+    for n in range(100):
+        web.visit(f"{mirror}/a/{n}", str(n), on=mirror + "/")
+    for n in range(40):
+        web.visit(f"{HOST}/doc?ref={n}", f"own {n}")
+    assert not web.last(f"{HOST}/doc?ref={n}" for n in range(40, 100))
+    assert web.order.rules.all() == []
+
+
+def test_nobody_without_the_key_knows_the_sample() -> None:
+    def sample(key: bytes) -> set[str]:
+        web = Web()
+        web.order = Order(key)
+        for n in range(4):
+            web.visit(f"{HOST}/s/{n}", str(n))
+            web.visit(f"{HOST}/s/{n}?sid=a", str(n))
+        urls = {f"{HOST}/s/1?sid={n}" for n in range(2000)}
+        return urls - web.last(urls)
+
+    one, other = sample(b"one"), sample(b"other")
+    assert all(0.03 < len(found) / 2000 < 0.07 for found in (one, other))
+    assert len(one & other) < len(one) / 2
+
+
+def test_memory_is_bounded() -> None:
+    web = Web()
+    for n in range(12_000):
+        web.visit(f"http://h{n % 500}.example/{n:x}x/w{n % 7}/{n}?p{n % 40}={n}", str(n // 2), [f"{HOST}/{n}"])
+    classes, rules = web.order.classes, web.order.rules
+    assert len(classes._classes) <= MAX_CLASSES
+    assert len(classes._texts) <= MAX_TEXTS
+    assert len(classes._values) <= MAX_PREFIXES
+    assert len(rules._pages) <= MAX_SHAPES
+    assert len(rules._texts) <= MAX_KEYS
+
+
+# --- crawls
+
+
+@pytest.fixture
+def shop(site: Site) -> Site:
+    """A shop whose products are shown under many addresses."""
+
+    def product(n: int) -> str:
+        links = [f"/p/{n}?sid=s{n}x{k}" for k in range(3)] + [f"/p/{n}?view=print", f"/p/{(n + 1) % 30}?sid=t{n}"]
+        return article(f"Product {n} of the harbour", story(n), tuple(links))
+
+    for n in range(30):
+        site.add(f"/p/{n}", product(n))
+    site.add("/", article("Harbour shop", ["All products."], tuple(f"/p/{n}?sid=f{n}" for n in range(30))))
+    return site
+
+
+def fan(site: Site) -> Site:
+    """A shop with 120 filters on its first page, and 60 stories three levels deep."""
+    filters = [
+        f"/shop/{c}/{s}" for c, s in product(("red", "blue", "teal", "gold", "pink", "grey"), "abcdefghijklmnopqrst")
+    ]
+    for n, path in enumerate(filters):
+        site.add(path, article("Shop", story(1000 + n % 4)))
+    for n in range(60):
+        site.add(f"/story/{n}", article(f"Story {n}", story(n), tuple(f"/story/{n * 3 + k}" for k in range(3, 6))))
+    site.add("/", article("Home", ["Welcome."], (*filters, "/story/0", "/story/1", "/story/2")))
+    return site
+
+
+BREADTH_FIRST = {
+    "DEPTH_PRIORITY": 1,
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+PLAIN = {"DEDUP_ENABLED": False}
+
+
+def crawled(folder: Path, site: Site, **settings: Any) -> tuple[Outcome, list[str]]:
+    """Crawl *site*; return what came of it, and the paths that were fetched."""
+    before = len(site.paths())
+    command = write_job(
+        folder, "sample_spiders.Followers", url=site.url("/"), settings=BREADTH_FIRST | settings, afresh=True
+    )
+    outcome = run_job(folder, command)
+    assert [line for line in outcome.problems if " repeat " not in line] == []
+    return outcome, site.paths()[before:]
+
+
+@pytest.fixture(params=["shop", "fan"])
+def web(request: pytest.FixtureRequest, site: Site) -> Site:
+    return fan(site) if request.param == "fan" else request.getfixturevalue("shop")
+
+
+@pytest.mark.every_scrapy
+def test_without_a_limit_the_pages_fetched_are_those_of_a_plain_crawl(web: Site, tmp_path: Path) -> None:
+    _, plain = crawled(tmp_path / "plain", web, **PLAIN)
+    outcome, fetched = crawled(tmp_path / "order", web)
+    assert Counter(fetched) == Counter(plain)
+    assert outcome.stats["dedup/requests_last"] > 0
+    assert "requests fetched last" in outcome.log
+
+
+@pytest.mark.parametrize("resumed_with", [{}, PLAIN])
+@pytest.mark.every_scrapy
+def test_a_job_that_is_stopped_fetches_the_same_pages_with_or_without_the_plugin(
+    web: Site, tmp_path: Path, resumed_with: dict[str, Any]
+) -> None:
+    _, plain = crawled(tmp_path / "plain", web, **PLAIN)
+    job = {"JOBDIR": str(tmp_path / "job")}
+    first, before = crawled(tmp_path / "order", web, CLOSESPIDER_PAGECOUNT=60, **IN_ORDER, **job)
+    assert first.stats["finish_reason"] == "closespider_pagecount"
+    assert first.stats["dedup/requests_last"] > 0
+    _, after = crawled(tmp_path / "order", web, **job, **resumed_with)
+    assert Counter(before + after) == Counter(plain)
+
+
+def test_a_job_that_is_interrupted_fetches_the_same_pages(shop: Site, tmp_path: Path) -> None:
+    _, plain = crawled(tmp_path / "plain", shop, **PLAIN)
+    settings = BREADTH_FIRST | {"JOBDIR": str(tmp_path / "job")}
+    before = len(shop.paths())
+    command = write_job(tmp_path / "order", "sample_spiders.Followers", url=shop.url("/"), settings=settings)
+    with Running(tmp_path / "order", command) as running:
+        wait_until(lambda: len(shop.paths()) > before + 70)
+        running.interrupt()
+        running.wait()
+    crawled(tmp_path / "order", shop, JOBDIR=str(tmp_path / "job"))
+    assert set(shop.paths()[before:]) == set(plain)
+
+
+@pytest.mark.every_scrapy
+def test_in_a_trap_the_stories_come_first(site: Site, tmp_path: Path) -> None:
+    fan(site)
+    found = []
+    for name, settings in (
+        ("plain", PLAIN),
+        ("order", {}),
+        ("deep", {"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.LifoMemoryQueue"}),
+    ):
+        _, fetched = crawled(tmp_path / name, site, CLOSESPIDER_PAGECOUNT=140, CONCURRENT_REQUESTS=2, **settings)
+        found.append(len({path for path in fetched if path.startswith("/story/")}))
+    plain, order, deep = found
+    assert plain < 25
+    assert order > 35
+    assert deep > 35
+
+
+def test_made_up_links_on_one_page_cost_no_story_its_turn(site: Site, tmp_path: Path) -> None:
+    for n in range(60):
+        site.add(f"/story/{n}", article(f"Story {n}", story(n)))
+    made_up = [f"/story/0?x{n % 4}={n}" for n in range(160)]
+    site.add("/people/7", article("Somebody", story(500), tuple(made_up)))
+    site.add("/", article("Home", ["Welcome."], ("/people/7", "/list")))
+    site.add("/list", article("List", ["All."], tuple(f"/story/{n}" for n in range(60))))
+    outcome, fetched = crawled(tmp_path, site)
+    assert len({url for url in outcome.kept if "/story/" in url}) == 60
+    assert fetched.index("/story/59") < 170
+
+
+def test_a_mirror_keeps_no_page_from_being_fetched(site: Site, tmp_path: Path) -> None:
+    for n in range(100):
+        site.add(f"/doc/{n}", article(f"Document {n}", story(n)))
+        site.add(f"/m/{n}", article(f"Mirror {n}", story(n)), host=1)
+    site.add("/", article("Mirror", ["All."], tuple(f"/m/{n}" for n in range(100))), host=1)
+    site.add("/", article("Home", ["All."], (site.url("/", host=1), *(f"/doc/{n}" for n in range(100)))))
+    _, fetched = crawled(tmp_path, site)
+    assert {path for path in fetched if path[:2] in {"/d", "/m"}} == {
+        f"/{p}/{n}" for p in ("doc", "m") for n in range(100)
+    }
+
+
+@pytest.mark.every_scrapy
+def test_with_a_scheduler_of_the_projects_own_a_priority_is_lowered_once(shop: Site, tmp_path: Path) -> None:
+    settings = {"SCHEDULER": "sample_spiders.HeapScheduler"}
+    _, plain = crawled(tmp_path / "plain", shop, **settings, **PLAIN)
+    outcome, fetched = crawled(tmp_path / "order", shop, **settings)
+    assert Counter(fetched) == Counter(plain)
+    last = outcome.stats["dedup/requests_last"]
+    assert last > 0
+    assert outcome.stats["response_received_count"] == len(fetched) + outcome.stats.get("robotstxt/response_count", 0)
+    tail = fetched[-last // 2 :]
+    assert len([path for path in tail if "x" in path or "print" in path]) > len(tail) / 2
+
+
+def test_a_queue_of_the_projects_own_stays(shop: Site, tmp_path: Path) -> None:
+    outcome, fetched = crawled(tmp_path, shop, SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue")
+    assert outcome.stats["dedup/requests_last"] > 0
+    assert len({path.split("?")[0] for path in fetched if "/p/" in path}) == 30
+
+
+@pytest.mark.parametrize("settings", [{"DEDUP_PRIORITY_ADJUST": 0}, {"DEDUP_ACTION": "dry-run"}])
+def test_switched_off_or_in_a_dry_run_the_order_is_scrapys(
+    shop: Site, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    _, plain = crawled(tmp_path / "plain", shop, **IN_ORDER, **PLAIN)
+    outcome, fetched = crawled(tmp_path / "order", shop, **IN_ORDER, **settings)
+    assert fetched == plain
+    assert "dedup/requests_last" not in outcome.stats
+
+
+@pytest.mark.parametrize("wanted", [{"priority": 1}, {"dont_filter": True}, {"meta": {"dedup": False}}])
+def test_what_a_spider_wants_at_once_is_not_put_off(shop: Site, tmp_path: Path, wanted: dict[str, Any]) -> None:
+    limit = {"CLOSESPIDER_PAGECOUNT": 150} if "dont_filter" in wanted else {}
+    outcome, _ = crawled(tmp_path, shop, FOLLOW_WITH=wanted, **limit)
+    assert "dedup/requests_last" not in outcome.stats
+
+
+def test_links_of_an_api_are_not_put_off(shop: Site, tmp_path: Path) -> None:
+    links = [f"/p/{n}?sid=api{n}x{k}" for k in range(4) for n in range(30)]
+    shop.add("/", Answer(json.dumps({"products": links}), headers={"Content-Type": "application/json"}))
+    _, fetched = crawled(tmp_path, shop, **IN_ORDER)
+    assert set(fetched[1:121]) == set(links)
+
+
+@pytest.mark.every_scrapy
+@pytest.mark.parametrize(
+    "place", ["order.order:Order.learn", "order.order:Order.form_if_last", "order.order:Order.place_of"]
+)
+def test_after_a_defect_requests_come_as_they_are(shop: Site, crawl: Callable[..., Outcome], place: str) -> None:
+    settings = BREADTH_FIRST | faults(place, nth=100, kind="bug")
+    outcome = crawl("sample_spiders.Followers", url=shop.url("/"), settings=settings)
+    assert len({path.split("?")[0] for path in shop.paths() if "/p/" in path}) == 30
+    (line,) = outcome.problems
+    assert "the order of requests failed, and the crawl goes on without; please report it" in line
+
+
+def test_a_full_disk_costs_no_request(shop: Site, tmp_path: Path) -> None:
+    _, plain = crawled(tmp_path / "plain", shop, **PLAIN)
+    before = len(shop.paths())
+    settings = BREADTH_FIRST | faults("plugin.queue:TwoTierQueue._put_off", kind="full", every=True)
+    run_job(tmp_path, write_job(tmp_path, "sample_spiders.Followers", url=shop.url("/"), settings=settings))
+    assert Counter(shop.paths()[before:]) == Counter(plain)
+
+
+# --- what is shown
+
+
+@pytest.mark.every_scrapy
+def test_what_was_fetched_last_is_counted_and_explained(shop: Site, tmp_path: Path) -> None:
+    outcome, _ = crawled(tmp_path, shop)
+    last = outcome.stats["dedup/requests_last"]
+    summary = Crawls(read_counts(tmp_path / "records.jsonl")).summary()
+    assert summary["requests"] == {"last": last}
+    assert sum(form["requests"] for form in summary["last"]) == last
+    assert {form["form"].partition("/")[2] for form in summary["last"]} <= {"p/*?sid", "p/*?view"}
+    (sid,) = [form for form in summary["last"] if form["form"].endswith("?sid")]
+    assert 0 < sid["nothing"] <= sid["pages"]
+    shown = run_scrapy(tmp_path, "dedup", "explain", shop.url("/p/3?sid=another")).stdout
+    assert f"fetched last: {sid['nothing']} of {sid['pages']} pages of this form brought nothing new" in shown
+
+
+@pytest.mark.every_scrapy
+def test_rules_are_read_from_the_records(shop: Site, tmp_path: Path) -> None:
+    crawled(tmp_path, shop)
+    lines = [json.loads(line) for line in run_scrapy(tmp_path, "dedup", "rules", "--json").stdout.splitlines()]
+    (rule,) = [line for line in lines if line["name"].endswith("/p/* without sid")]
+    assert rule["holds"]
+    assert rule["texts"] > 10
+    assert rule["against"] == 0
+    shown = run_scrapy(tmp_path, "dedup", "rules", "--host", "127.0.0.1").stdout
+    assert f"holds  {rule['texts']} texts, 0 against\n    {rule['name']}" in shown
+    assert "No duplicate differs" in run_scrapy(tmp_path, "dedup", "rules", "--host", "other.example").stdout
+    exported = tmp_path / "rules.json"
+    assert run_scrapy(tmp_path, "dedup", "rules", "--export", str(exported)).returncode == 0
+    rules = json.loads(exported.read_text())
+    assert {"order": 100, "processor": "queryRemoval", "args": ["sid"]}.items() <= rules[0].items() or len(rules) > 1
+    assert all(rule["urlPattern"]["include"] == [f"127.0.0.1:{shop.port}/p/"] for rule in rules)
