@@ -416,7 +416,13 @@ def test_links_of_an_api_are_not_put_off(shop: Site, tmp_path: Path) -> None:
 
 @pytest.mark.every_scrapy
 @pytest.mark.parametrize(
-    "place", ["order.order:Order.learn", "order.order:Order.form_if_last", "order.order:Order.place_of"]
+    "place",
+    [
+        "order.order:Order.learn",
+        "order.order:Order.form_if_last",
+        "order.order:Order.place_of",
+        "plugin.queue:TwoTierQueue._next",
+    ],
 )
 def test_after_a_defect_requests_come_as_they_are(shop: Site, crawl: Callable[..., Outcome], place: str) -> None:
     settings = BREADTH_FIRST | faults(place, nth=100, kind="bug")

@@ -81,13 +81,13 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         for move in range(MOST_MOVES):
             if not self.pqueues:
                 break
-            name = self._next()
+            try:
+                name = self._next()
+            except Exception as error:  # noqa: BLE001 - a plugin bug, or a downloader of the project's own
+                order.fail(error)
+                return super().pop()
             slot, was_last, _ = name.partition(_LAST)
-            queue = self.pqueues[name]
-            request = queue.pop()
-            if not queue:
-                del self.pqueues[name]
-                queue.close()
+            request = self._take(name)
             if request is None:
                 continue
             if move == MOST_MOVES - 1 or self._is_last(name) or not order.is_last(request):
@@ -101,6 +101,14 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         if request is not None:
             self._served_last = slot
             self._served[slot] += 1
+        return request
+
+    def _take(self, name: str) -> Request | None:
+        queue = self.pqueues[name]
+        request = queue.pop()
+        if not queue:
+            del self.pqueues[name]
+            queue.close()
         return request
 
     def _is_last(self, name: str) -> bool:

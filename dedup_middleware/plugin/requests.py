@@ -43,7 +43,6 @@ class RequestOrder:
         self._order = Order(key)
         self._last: Recent[str, int] = Recent(_MAX_COUNTED)
         """Form -> its requests that were put off."""
-        self._has_failed = False
         self._by_depth = extension.crawler.settings.getint("DEPTH_PRIORITY")
         self.queues: WeakSet[TwoTierQueue] = WeakSet()
         """The queues of Scrapy's scheduler, where the crawl uses ours."""
@@ -56,20 +55,20 @@ class RequestOrder:
         request.meta.pop(PLACE, None)
         # DepthMiddleware has been here.
         priority = request.priority + self._by_depth * request.meta.get("depth", 0)
-        if isinstance(response, HtmlResponse) and priority <= 0 and not self._has_failed:
+        if isinstance(response, HtmlResponse) and priority <= 0:
             try:
                 request.meta[PLACE] = self._order.place_of(request.url, response.url)
             except Exception as error:  # noqa: BLE001 - a plugin bug: the request is as it was
-                self._fail(error)
+                self.fail(error)
 
     def is_last(self, request: Request) -> bool:
         """Return whether *request* is to be fetched last."""
-        if self._has_failed or not _may_wait(request):
+        if not _may_wait(request):
             return False
         try:
             form = self._order.form_if_last(request.url, request.meta[PLACE])
         except Exception as error:  # noqa: BLE001 - a plugin bug
-            self._fail(error)
+            self.fail(error)
             return False
         return form is not None
 
@@ -103,12 +102,10 @@ class RequestOrder:
 
     def visited(self, visit: Visit, response: Response, links: Iterable[str]) -> None:
         """Learn from a page whose callback has finished."""
-        if self._has_failed:
-            return
         try:
             self._learn(visit, response, links)
         except Exception as error:  # noqa: BLE001 - a plugin bug: the page is as it was
-            self._fail(error)
+            self.fail(error)
 
     def _learn(self, visit: Visit, response: Response, links: Iterable[str]) -> None:
         kind, match = visit.verdict.kind, visit.verdict.match
@@ -127,8 +124,9 @@ class RequestOrder:
             for queue in self.queues:
                 queue.judge_again(slot)
 
-    def _fail(self, error: Exception) -> None:
-        self._has_failed = True
+    def fail(self, error: Exception) -> None:
+        """End the order after a plugin bug: from now on requests come as they are."""
+        self._extension.requests = None
         self._extension.goes_without("order of requests", error)
 
 
