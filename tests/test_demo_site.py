@@ -119,9 +119,9 @@ def test_with_the_plugin_no_story_is_lost_and_the_summary_adds_up(language: str,
     assert all(whole - PARTIAL_KINDS for whole in kinds.values()), "a part of a story is not the story"
     summary = run.stderr[run.stderr.index("dedup summary") :]
     counts = {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
-    ways = ("kept", "duplicates", "list pages (no items)", "not checked")
+    ways = ("kept", "duplicates", "list pages (no items)", "unchecked")
     assert counts["pages"] == sum(counts[way] for way in ways)
-    assert counts["not checked"] == counts["too_little_text"]
+    assert counts["unchecked"] == counts["too_little_text"]
     assert counts["list pages (no items)"] == sum(page.kind is Kind.LIST for page in pages)
     released = counts.get("dropped items released", 0)
     assert counts["items kept"] == len(items) == len(articles) - counts["items dropped"] + released

@@ -277,7 +277,7 @@ class TestPage:
         assert {outcome.value for outcome in Outcome} <= chinese["outcomes"].keys()
 
     def test_every_reason_to_keep_or_drop_is_translated(self) -> None:
-        text = (ROOT / "docs" / "reference" / "reasons.md").read_text(encoding="utf8")
+        text = (ROOT / "docs" / "reference" / "records.md").read_text(encoding="utf8")
         checked = "".join(line for line in text.splitlines() if line.startswith(("| `duplicate`", "| `related`")))
         assert {reason for reason in Reason if f"`{reason}`" in checked} <= words()["zh"]["reasons"].keys()
 

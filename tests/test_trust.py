@@ -395,10 +395,11 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
     }
     copy = stored | {"kind": "duplicate", "original_url": None, "score": 1.0}
     bare = {"url": "", "note": "", "record": None}
+    last = {"form": evil, "requests": 1, "pages": 1, "nothing": 1}
     item = SimpleNamespace(time=evil, score=1.0, url="http://a/", original_url="http://b/")
     shown = [
         info_text(info),
-        *(explanation_text(bare | {"stored": page, "rules": [evil]}) for page in (stored, copy)),
+        *(explanation_text(bare | {"stored": page, "fetched_last": last}) for page in (stored, copy)),
         overrides_text([{"url": "http://a/", "original_url": "http://b/", "time": evil}], removed=None),
         item_text(item),
     ]

@@ -75,7 +75,7 @@ def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site,
     assert "9 of 14 pages were not checked for duplicates" in warning
     assert "The most frequent reason: too_large (7). What to do: raise DEDUP_MAX_BYTES" in warning
     found = summary_of(outcome)
-    assert (found["pages"], found["kept"], found["not checked"], found["switched off"]) == (19, 5, 9, 5)
+    assert (found["pages"], found["kept"], found["unchecked"], found["switched off"]) == (19, 5, 9, 5)
     assert (found["too_large"], found["too_little_text"]) == (7, 2)
 
     (sums,) = command(outcome, "stats", "--json").json
@@ -97,7 +97,7 @@ def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site,
 def test_up_to_half_of_the_pages_are_no_warning_but_are_counted(site, visit, how_many) -> None:
     outcome = visit(large(site, how_many), small(site, 6), switched_off(site, 12))
     assert outcome.problems == []
-    assert summary_of(outcome)["not checked"] == how_many
+    assert summary_of(outcome)["unchecked"] == how_many
     status, findings = pages_found(outcome)
     told = ["the last crawl did not check 6 pages: too_large"] if how_many else []
     assert (status, [finding["text"] for finding in findings]) == (0, told)
@@ -120,7 +120,7 @@ def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> N
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}, folder="crawl")
     assert outcome.problems == []
     found = summary_of(outcome)
-    assert (found["pages"], found["checked by item"], found["kept"], found["not checked"]) == (28, 12, 12, 4)
+    assert (found["pages"], found["checked by item"], found["kept"], found["unchecked"]) == (28, 12, 12, 4)
     assert outcome.stats["dedup/unchecked/items_checked"] == 12
     status, (finding,) = pages_found(outcome)
     assert (status, finding["text"]) == (0, "the last crawl did not check 4 pages: not_text")

@@ -38,7 +38,8 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         """Slot -> the number of its queue in the second tier; those with other numbers belong to the first."""
         self._served: Counter[str] = Counter()
         """Slot -> requests that were served since its second tier was judged last."""
-        self._served_last = ""
+        # A slot may have an empty name: that of the request by which items are released, and it comes first.
+        self._served_last: str | None = None
         for name in self.pqueues:
             # What was learned is gone: all is judged again.
             slot, _, number = name.partition(_LAST)
@@ -126,7 +127,8 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             known = downloader.slots.get(slot)
             is_busy = on_their_way is not None and self._is_busy(slot, on_their_way[slot])
             active = len(known.active) if known is not None else 0
-            return is_busy, is_last and not is_busy, active, slot <= self._served_last, slot, is_last
+            had_its_turn = self._served_last is not None and slot <= self._served_last
+            return is_busy, is_last and not is_busy, active, had_its_turn, slot, is_last
 
         return min(self.pqueues, key=rank)
 
