@@ -400,6 +400,11 @@ def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, b
         config = replace(config, store="memory:", store_is_default=True)
     with _looking(config) as session:
         index = session.index
+        if index.beside is not None:
+            raise ConfigError(
+                f"DEDUP_FINGERPRINT = {config.fingerprint!r} has scores of its own, which two pages alone do not show. "
+                "Use `scrapy dedup compare`, or -s DEDUP_FINGERPRINT=clauses with both pages from files."
+            )
 
         def read(url: str, html: bytes) -> Page:
             reading = Reading(PageContent.of(url, html, {}), session.reader, config)
@@ -416,7 +421,7 @@ def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, b
 
         (url, html), (other_url, other_html) = page, other
         here = session.reader.stored(index, stored(url)) if html is None else read(url, html)
-        there = stored(other_url) if other_html is None else index.claim(read(other_url, other_html))
+        there = stored(other_url) if other_html is None else index.atomically(index.claim, read(other_url, other_html))
         return session.detector.examine(here, there)
 
 

@@ -387,6 +387,23 @@ class TestExplain:
         assert f"compared with {crawled.first}" in said.out
         assert "across sites: " in said.out
 
+    def test_two_pages_are_compared_in_any_scope(self, crawled: Crawled) -> None:
+        """Or each page that was dropped for one of its own crawl would be called new."""
+        scope = ("-s", "DEDUP_SCOPE=crawl")
+        (compared,) = crawled.run_here("explain", crawled.repost, crawled.first, "--json", *scope).json
+        assert compared["verdict"] == "duplicate"
+
+    @pytest.mark.parametrize(
+        ("other", "verdict"), [("http://a.test/1?utm_source=x", "duplicate"), ("http://a.test/2", "unchecked")]
+    )
+    def test_pages_with_little_text_are_compared_as_a_crawl_does(
+        self, tmp_path: Path, other: str, verdict: str
+    ) -> None:
+        (tmp_path / "page").write_text("<title>Tickets</title><p>Sold out until May.</p>", encoding="utf8")
+        files = ("--html", str(tmp_path / "page"), "--other-html", str(tmp_path / "page"))
+        (compared,) = run_here("explain", other, "http://a.test/1", *files, "--json", folder=tmp_path).json
+        assert (compared["verdict"], compared["checks"]) == (verdict, [])
+
     def test_a_page_is_compared_with_what_a_file_has_of_it(self, crawled: Crawled, tmp_path: Path) -> None:
         changed = [*story(1)[:3], f"{story(1)[3]} It was in 1999.", *story(1)[4:]]
         (tmp_path / "changed.html").write_text(article("First", changed), encoding="utf8")

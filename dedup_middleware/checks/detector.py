@@ -23,6 +23,7 @@ from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, PageFeatures, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
+from dedup_middleware.text.clauses import as_written
 from dedup_middleware.urls import canonical_identities, host_of, origin_of
 
 if TYPE_CHECKING:
@@ -240,20 +241,32 @@ class Detector:
     def examine(self, page: Page, original: StoredPage) -> Examined:
         """Return the verdict on *page* if *original* were the only stored page, and what each check finds.
 
-        For a person: it makes every check that applies, and takes twice the time of a verdict.
+        For a person: it makes every check that applies, and takes twice the time of a verdict. The crawl's scope and
+        expiry do not count, nor do overrides.
         """
-        found = self.index.look_up(page)
-        weights = {h: page.fingerprint.weights[h] for h in self.index.distinctive_clauses(page, found)}
+        looked_up = self.index.look_up(page)
+        weights = {h: page.fingerprint.weights[h] for h in self.index.distinctive_clauses(page, looked_up)}
         score = containment(weights, original.hashes) if weights else 0.0
         exact = Match(original, score, original.hashes & page.fingerprint.weights.keys())
-        verdict = self.check_pair(page, exact, weights.keys())
-        if sum(weights.values()) < MIN_DISTINCTIVE_WEIGHT:
-            verdict = Verdict(VerdictKind.UNCHECKED, exact, Reason.TOO_LITTLE_TEXT)
+        match, rejection = self._look_closely(page, exact, weights.keys())
+        if sum(weights.values()) < MIN_DISTINCTIVE_WEIGHT and not _shows_same(page, original):
+            verdict = Verdict(VerdictKind.UNCHECKED, match, Reason.TOO_LITTLE_TEXT)
+        elif rejection is None:
+            verdict = Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=exact.score < self.least_score))
+        else:
+            kind = VerdictKind.RELATED if match.score >= RELATED_THRESHOLD else VerdictKind.NEW
+            verdict = Verdict(kind, match, rejection.reason, rejection.difference)
         pair = self._pair_of(page, exact, weights.keys())
-        checks = checklist.checks_for(pair, is_template=self.templates.has(page, original))
-        outcomes = tuple((check.__name__, check(pair)) for check in checks)
-        urls = page.url, original.url
-        return Examined(*urls, verdict, pair.score, pair.is_one_site, pair.is_same_address, outcomes)
+        is_template = self.templates.has(page, original)
+        # Of little text, all that is shown is one clause, and no check applies.
+        checks = () if page.fingerprint.is_whole else checklist.checks_for(pair, is_template=is_template)
+        found = [(check.__name__, check(pair)) for check in checks]
+        outcomes = tuple(
+            (name, each and Rejection(each.reason, tuple(as_written(page.paragraphs, each.difference))))
+            for name, each in found
+        )
+        score = 1.0 if verdict.kind is VerdictKind.DUPLICATE and not weights else match.score
+        return Examined(page.url, original.url, verdict, score, pair.is_one_site, pair.is_same_address, outcomes)
 
     def nearest(self, page: Page) -> Match | None:
         """Return the stored page that shares most with *page*, if any shares something, however little."""
@@ -502,6 +515,15 @@ class Detector:
         if self.templates.has(page, original) or self._learns_template(pair):
             return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False))
+
+
+def _shows_same(page: Page, original: StoredPage) -> bool:
+    """Return whether a *page* with little text has the letters of *original*, or shows the same at its address."""
+    fingerprint = page.fingerprint
+    if not fingerprint.is_whole:
+        return fingerprint.exact_digest != b"" and fingerprint.exact_digest == original.exact_digest
+    has_same = original.features == (page.features and page.features.stored())
+    return has_same and fingerprint.digest == original.digest and is_same_address(page.url, original.url)
 
 
 def _how(page: Page, match: Match, *, nearly: bool) -> str:
