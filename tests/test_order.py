@@ -213,7 +213,7 @@ def test_a_mirror_decides_nothing_about_the_host_that_it_repeats() -> None:
     assert web.order.rules.all() == []
 
 
-def test_nobody_without_the_key_knows_the_sample() -> None:
+def test_without_the_key_the_sample_is_not_known() -> None:
     def sample(key: bytes) -> set[str]:
         web = Web()
         web.order = Order(key)

@@ -52,7 +52,7 @@ class Beside(Protocol):
         """Let it learn from what it is given meanwhile, if it learns and has not yet."""
 
     def detector(self, ours: Any) -> Any:
-        """Return the `checks.detector.Detector` that decides in the place of *ours*."""
+        """Return the `checks.detector.Detector` that decides instead of *ours*."""
 
     def claimed(self, number: int, note: object) -> None:
         """Note that a claim is open in memory, under a negative *number*, of a page with this *note*."""
@@ -63,5 +63,5 @@ class Beside(Protocol):
     def replaced(self, numbers: frozenset[int], number: int, note: object) -> More:
         """Return what is written when a page with this *note*, as *number*, takes the place of the pages *numbers*.
 
-        That is among them. *note* is ``None`` also where no page takes their place.
+        *number* is among them. *note* is ``None`` if no page takes their place, too.
         """

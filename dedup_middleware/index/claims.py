@@ -43,7 +43,7 @@ class OpenClaims:
         self._owners: dict[int, Callable[[int], None]] = {}
         self._waiting: defaultdict[int, list[Callable[[], object]]] = defaultdict(list)
         self.holder = urandom(8)
-        """The name of what this process has open, as that of a worker: after a crash, nobody has it."""
+        """The name of what this process has open, as that of a worker: after a crash, no process has it."""
 
     def add(self, page: Page) -> StoredPage:
         """Add *page* and return it under its pending number. O(clauses)."""

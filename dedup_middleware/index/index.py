@@ -83,7 +83,7 @@ class Index(Lookup):
             self.store.require_unchanged()
 
     def atomically(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Return what *work* returns; nobody else writes while it runs. It may write one batch, as its last act.
+        """Return what *work* returns; no other process writes while it runs. It may write one batch, as its last act.
 
         In a store that processes share, it may run more than once.
         """

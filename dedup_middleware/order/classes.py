@@ -9,7 +9,7 @@ from dedup_middleware.order.recent import Recent
 if TYPE_CHECKING:
     from dedup_middleware.order.addresses import Address
 
-#: Values of a segment under one prefix from which on it is a variable, also where they are words.
+#: Values of a segment under one prefix from which on it is a variable, even if they are words.
 MANY = 4
 # What a host is thought to bring before its first page. The weight of the wider estimate, and the most that a class
 # remembers, in texts: of twice as many, each counts half.

@@ -45,7 +45,7 @@ class Order:
     """What one crawl has learned about the requests of each host. Pure: requests are URLs here."""
 
     def __init__(self, key: bytes = b"") -> None:
-        """*key* chooses the sample: nobody else knows which requests are in it."""
+        """Use *key*, a secret of the store, to choose the sample, so that no site can tell which requests are in it."""
         self.rules = Rules()
         self.classes = Classes()
         self._key = key[:64]

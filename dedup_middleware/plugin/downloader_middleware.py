@@ -46,11 +46,11 @@ class DedupDownloaderMiddleware(Component):
     """Checks every page on its way to the spider.
 
     It stands on the engine's side of all others and gets what the callback will get: decompressed, retried, redirected.
-    It reads ``response.selector``, the tree that the callback gets, and changes nothing but ``response.flags``.
+    It reads ``response.selector``, the tree that the callback gets, and changes nothing of a response but its flags.
     """
 
     async def process_request(self, request: Request) -> Request | None:
-        """Let *request* be scheduled anew, with a lower priority, where it is to be fetched last."""
+        """Reschedule *request* with a lower priority if it is to be fetched last."""
         order = self._extension.requests
         return None if order is None else order.dispatched(request)
 

@@ -88,7 +88,7 @@ class RequestOrder:
             self._extension.deduplication.recorder.fetched_last(forms)
 
     def dispatched(self, request: Request) -> Request | None:
-        """Return *request* with a lower priority, to be scheduled anew: once, where the queue is not ours."""
+        """Return *request* with a lower priority for Scrapy to reschedule: once, and only if the queue is not ours."""
         lowered = request.meta.pop(LOWERED, None)
         if lowered is not None:
             request.priority += lowered
