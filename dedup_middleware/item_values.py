@@ -168,12 +168,14 @@ def _is_clock_reading(text: str, now: float | None) -> bool:
     """Return whether *text* is a moment of the two days before *now*, to the second, in one of the usual writings.
 
     A moment on a full minute may have been planned, unless it is now, and so may one that is to come. Time zones are
-    left out: a local clock may be 14 hours ahead.
+    left out: a local clock may be 14 hours ahead. Without *now*, each moment is one.
     """
+    moments = _moments(text.strip())
+    if now is None:
+        return bool(moments)
     return any(
-        (second % _MINUTE and (now is None or now - 2 * _DAY <= second <= now + 14 * _HOUR))
-        or (now is not None and abs(now - second) < _MINUTE)
-        for second in _moments(text.strip())
+        (second % _MINUTE and now - 2 * _DAY <= second <= now + 14 * _HOUR) or abs(now - second) < _MINUTE
+        for second in moments
     )
 
 

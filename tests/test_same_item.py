@@ -94,6 +94,13 @@ def test_what_differs_otherwise_is_another_item(field, now, then) -> None:
     assert same({"title": "Story", field: now}, {"title": "Story"}) is None
 
 
+def test_a_fetch_on_a_full_minute_is_a_fetch_like_any(monkeypatch) -> None:
+    now = NOW.replace(second=0, microsecond=0)
+    monkeypatch.setattr("dedup_middleware.same_item.time.time", now.timestamp)
+    assert same({"title": "Story", "when": now}, {"title": "Story", "when": NOW - WEEK}) == 0
+    assert same({"title": "Story", "ts": now.timestamp()}, {"title": "Story", "ts": (NOW - WEEK).timestamp()}) == 0
+
+
 def test_a_date_that_stays_may_have_been_new_then() -> None:
     """Written within two days, a date looks like a clock's reading; a week later it does not."""
     published = NOW - WEEK
