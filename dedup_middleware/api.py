@@ -84,12 +84,16 @@ class Document(Content, total=False):
 class Deduplicator:
     """Checks pages against a store, and keeps them in it.
 
-    ::
-
-        with Deduplicator("leveldb:store") as dedup:
-            for url, html in pages:
-                if not dedup.add(url, html).is_duplicate:
-                    save(url, html)
+    >>> story = (
+    ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
+    ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
+    ... )
+    >>> with Deduplicator() as dedup:
+    ...     for host in ("a.example", "b.example"):
+    ...         found = dedup.add(f"http://{host}/bridge", text=story)
+    ...         print(found.verdict, found.original_url)
+    new None
+    duplicate http://a.example/bridge
 
     Give the HTML of a page, or its main text (``text=`` or ``paragraphs=``, perhaps with ``title=``), or both: then the
     HTML is only read for its title and context. With ``item=``, a page is a duplicate only if the original's item
@@ -127,7 +131,12 @@ class Deduplicator:
         self._read: Reading | None = None
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
-        """Return the verdict on a page; nothing is stored."""
+        """Return the verdict on a page; nothing is stored.
+
+        >>> with Deduplicator() as dedup:
+        ...     print(dedup.check("http://a.example/", text="It rained.").reason)
+        too_little_text
+        """
         _, visit = self._examined(url, html, item, content)
         if visit.is_duplicate and item is not None:
             found = self._deduplication.check_item(visit, item)
@@ -140,6 +149,16 @@ class Deduplicator:
         """Make a page an original, even if it repeats another one, and return the verdict.
 
         A page that is ``unchecked`` does not become an original. The page that was checked last is not read again.
+
+        >>> story = (
+        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
+        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
+        ... )
+        >>> with Deduplicator() as dedup:
+        ...     dedup.keep("http://a.example/bridge", text=story).verdict
+        ...     print(dedup.keep("http://b.example/bridge", text=story).reason)
+        'new'
+        kept_on_request
         """
         read, visit = self._examined(url, html, item, content)
         self._deduplication.enter(visit)
@@ -149,7 +168,20 @@ class Deduplicator:
         return self._deduplication.recorder.record(visit)
 
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
-        """Return the verdict on a page, and make it an original unless it is a duplicate, as a crawl does."""
+        """Return the verdict on a page, and make it an original unless it is a duplicate, as a crawl does.
+
+        >>> story = (
+        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
+        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
+        ... )
+        >>> with Deduplicator() as dedup:
+        ...     dedup.add("http://a.example/1", text=story, item={"text": story, "price": "12 EUR"}).is_duplicate
+        ...     dedup.add("http://b.example/1", text=story, item={"text": story, "price": "14 EUR"}).is_duplicate
+        ...     dedup.add("http://c.example/1", text=story, item={"text": story, "price": "12 EUR"}).is_duplicate
+        False
+        False
+        True
+        """
         read, visit = self._examined(url, html, item, content)
         pass_through(self._deduplication, visit, self._kept(read, item), item)
         return self._deduplication.recorder.record(visit)
@@ -159,6 +191,15 @@ class Deduplicator:
 
         A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. Each is read
         after the one before has been checked.
+
+        >>> story = (
+        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
+        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
+        ... )
+        >>> with Deduplicator() as dedup:
+        ...     pages = [{"url": f"http://{host}.example/", "text": story} for host in "ab"]
+        ...     [found.verdict for found in dedup.stream(pages)]
+        ['new', 'duplicate']
         """
         for page in pages:
             yield self.add(**_arguments_of(page))

@@ -57,7 +57,7 @@ def test_any_text_has_an_address_or_none(text: str) -> None:
     for url in (text, f"{HOST}/{text}"):
         place = order.place_of(url, HOST + "/")
         order.learn(Fetched((url,), url, (url,), place))
-        order.form_if_last(url, place)
+        order.is_last(url, place)
 
 
 # --- what is learned
@@ -79,7 +79,7 @@ class Web:
 
     def last(self, urls: Iterable[str], on: str = HOST + "/") -> set[str]:
         """Return those of *urls* that are fetched last."""
-        return {url for url in urls if self.order.form_if_last(url, self.order.place_of(url, on))}
+        return {url for url in urls if self.order.is_last(url, self.order.place_of(url, on))}
 
 
 def most(urls: list[str], last: set[str]) -> bool:
@@ -110,8 +110,6 @@ def test_a_view_of_a_page_is_last_once_the_page_was_fetched(view: str, original:
         web.visit(HOST + view.format(n), str(n))
     views = [HOST + view.format(n) for n in range(44, 100)]
     assert most(views, web.last(views))
-    rules = web.order.rules
-    assert not rules.repeats(address_of(HOST + view.format(200)))  # type: ignore[arg-type]
 
 
 def test_one_notice_under_many_ids_says_little_about_the_others() -> None:
@@ -167,8 +165,6 @@ def test_a_trap_is_found_once_and_within_fifty_pages(filters: str) -> None:
     web.visit(HOST + "/shop/", "lists", links)
     for n in range(5):
         web.visit(f"{HOST}/story/{n}", f"story {n}")
-    for link in links:
-        web.order.place_of(link, HOST + "/shop/")
     # The same products, in one of four orders.
     for n, link in enumerate(links[:50]):
         web.visit(link, f"order {n % 4}", on=HOST + "/shop/")
@@ -419,7 +415,7 @@ def test_links_of_an_api_are_not_put_off(shop: Site, tmp_path: Path) -> None:
     "place",
     [
         "order.order:Order.learn",
-        "order.order:Order.form_if_last",
+        "order.order:Order.is_last",
         "order.order:Order.place_of",
         "plugin.queue:TwoTierQueue._next",
     ],

@@ -78,7 +78,13 @@ def address_of(url: str) -> Address:
 
 
 def is_same_address(url: str, other: str) -> bool:
-    """Return whether two URLs name one thing, by their words: see the module."""
+    """Return whether two URLs name one thing, by their words: see the module.
+
+    >>> is_same_address("https://www.a.example/x/?utm_source=rss", "http://a.example/x")
+    True
+    >>> is_same_address("http://a.example/x?id=2", "http://a.example/x?id=3")
+    False
+    """
     here, there = address_of(url), address_of(other)
     if here.host != there.host:
         return False
@@ -86,7 +92,11 @@ def is_same_address(url: str, other: str) -> bool:
 
 
 def is_view_of(url: str, other: str) -> bool:
-    """Return whether *url* names a view of the page at *other*: it differs in words for a view only."""
+    """Return whether *url* names a view of the page at *other*: it differs in words for a view only.
+
+    >>> is_view_of("http://a.example/x/print", "http://a.example/x")
+    True
+    """
     here, there = address_of(url), address_of(other)
     has_words = not VIEWS.isdisjoint(here.views - there.views)
     return has_words and here.query == there.query and is_same_address(url, other)

@@ -170,6 +170,10 @@ def compare(
     clause, where more is known than its text. With *is_filtered*, texts that share too little for two copies are
     compared by equal clauses only, in 0.2 ms. O(page * original) in words, up to `MAX_WORDS` of each: 0.5 ms for a news
     page with a few edits, 3 ms with edits everywhere, 80 ms for the worst of 20 000 characters.
+
+    >>> found = compare(["Tom Hill said it had cost 12 million."], ["On Monday Tom Hill said it had cost 14 million."])
+    >>> found.other_numbers
+    (('14', '12'),)
     """
     if has is None:
         has = {clause for clause, _ in clauses("\n".join(original))}.__contains__

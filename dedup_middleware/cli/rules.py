@@ -1,4 +1,4 @@
-"""``scrapy dedup rules``: lists and exports which parts of URLs never changed the text, as the records show it."""
+"""``scrapy dedup rules``: lists and exports which variables in URLs never changed the text, as the records show it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def learned(records: Records, host: str | None = None) -> list[Rule]:
             rules.learn(record.url, repeated or record.url)
     found = [rule for rule in rules.all() if len(rule.texts) >= LEAST_TEXTS]
     if host is not None:
-        found = [rule for rule in found if is_under(host_of(f"http://{rule.sides[0].shape}"), [host])]
+        found = [rule for rule in found if is_under(host_of(f"http://{rule.shape}"), [host])]
     return sorted(found, key=lambda rule: -len(rule.texts))
 
 
@@ -82,11 +82,11 @@ def _export(found: list[Rule], path: Path) -> None:
     """Write the rules without counter-examples that duplicate-url-discarder can apply; count the others."""
     rules = []
     sound = [rule for rule in found if not rule.against]
-    for side, *others in (rule.sides for rule in sound):
-        shape, left_out = side.shape, sorted(side.left_out)
+    for rule in sound:
+        start, left_out = rule.shape.removesuffix("*"), sorted(rule.left_out)
         # It matches the start of a path, so a variable may only be at the end of it.
-        if not others and "*" not in shape.removesuffix("*") and not any(n[:1] in ";0123456789" for n in left_out):
-            pattern = {"include": [shape.removesuffix("*")]}
+        if "*" not in start and not any(name[:1] in ";0123456789" for name in left_out):
+            pattern = {"include": [start]}
             rules.append({"order": _ORDER, "urlPattern": pattern, "processor": _PROCESSOR, "args": left_out})
     with whole_file(path, lambda start: start.startswith(_EXPORT)) as file:
         file.write(_EXPORT + json.dumps(rules, indent=2, sort_keys=True).encode().removeprefix(b"[") + b"\n")

@@ -75,12 +75,22 @@ def extract_paragraphs(html: str) -> list[str]:
     notices) they are all that its main element shows, or what it shows outside of menus and the like;
     :func:`extract_text` returns which. Never raises on any string; :class:`ConfigError` for anything else.
     Linear time: about twice that of a bare parse, parse included.
+
+    >>> page = "<nav><a href='/'>Home</a></nav><article><h1>Bridge closed</h1><p>{}</p><p>{}</p></article>"
+    >>> first = "The old bridge will be closed for nine weeks, the harbour authority said on Monday."
+    >>> second = "Trams turn at the market square, and a ferry carries passengers across the river until May."
+    >>> extract_paragraphs(page.format(first, second)) == [first, second]
+    True
     """
     return extract_text(html).paragraphs
 
 
 def extract_text(html: str) -> ExtractedText:
-    """Return what :func:`extract_paragraphs` does, and whether that is the page's main text."""
+    """Return what :func:`extract_paragraphs` does, and whether that is the page's main text.
+
+    >>> extract_text("<ul><li><a href='/a'>Bridge closed</a><li><a href='/b'>Ferry delayed</a></ul>").is_main_text
+    False
+    """
     if not isinstance(html, str):
         raise ConfigError(f"html must be str, got {type(html).__name__}. Decode bytes first.")
     if not html or html.isspace():

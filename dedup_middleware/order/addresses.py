@@ -39,7 +39,11 @@ class Address(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def address_of(url: str) -> Address | None:
-    """Return the address of *url*; ``None`` if it is not http, or too long to be taken apart."""
+    """Return the address of *url*; ``None`` if it is not http, or too long to be taken apart.
+
+    >>> address_of("http://shop.example/p/12.html?sid=9").form
+    'shop.example/p/*.html?sid'
+    """
     if len(url) > MAX_LENGTH or not url.startswith(("http://", "https://")):
         return None
     before, _, query = url.partition("#")[0].partition("?")
@@ -64,6 +68,8 @@ def address_of(url: str) -> Address | None:
 
 def _taken_out(segment: str, values: list[str]) -> str:
     """Return *segment* with ``*`` for each variable, and add what was there to *values*."""
+    if segment.isalpha() and len(segment) <= _LONG_SEGMENT:
+        return segment
     stem, dot, suffix = segment.rpartition(".")
     if not dot or len(suffix) > 5 or not suffix.isalpha():  # noqa: PLR2004 - .xhtml
         stem, dot, suffix = segment, "", ""

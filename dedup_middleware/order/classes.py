@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from dedup_middleware.order.recent import Recent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dedup_middleware.order.addresses import Address
 
 #: Values of a segment under one prefix from which on it is a variable, even if they are words.
@@ -51,32 +53,34 @@ class Classes:
                     values.clear()
             prefix += "/" + (segment if values or not segment else "*")
 
-    def add(self, address: Address, place: int, text: str | None, value: float) -> None:
-        """Note that a page at *address*, linked from *place*, with this *text* has brought *value*.
+    def add(self, keys: Iterable[int], text: str | None, value: float) -> None:
+        """Note that a page of the classes *keys* with this *text* has brought *value*.
 
         Pages of one text count once, with the mean of what they have brought: one notice under many addresses says
         little about the pages that do not show it.
         """
-        for key in self._keys(address, place):
-            texts, total = self._classes.get(key, _NOTHING)
+        for key in keys:
+            # What is taken out and set again becomes the youngest.
+            texts, total = self._classes.pop(key, _NOTHING)
             if texts >= _WINDOW:
                 texts, total = texts / 2, total / 2
-            pages, brought = self._texts.get(mark := hash((key, text)), _NOTHING) if text is not None else _NOTHING
+            pages, brought = 0.0, 0.0
             if text is not None:
+                pages, brought = self._texts.pop(mark := hash((key, text)), _NOTHING)
                 self._texts[mark] = (pages + 1, brought + value)
             total += (brought + value) / (pages + 1) - (brought / pages if pages else 0)
             self._classes[key] = (texts + (not pages), max(total, 0.0))
 
-    def of(self, address: Address, place: int) -> float:
-        """Return what the page at *address*, linked from *place*, is expected to bring: 1 for something new."""
+    def of(self, keys: Iterable[int]) -> float:
+        """Return what a page of the classes *keys* is expected to bring: 1 for something new."""
         value = _PRIOR
-        for key in self._keys(address, place):
+        for key in keys:
             texts, total = self._classes.get(key, _NOTHING)
             value = (total + _LEANING * value) / (texts + _LEANING)
         return value
 
-    def _keys(self, address: Address, place: int) -> dict[int, None]:
-        """Return the classes of *address*, the widest first.
+    def keys(self, address: Address, place: int) -> Iterable[int]:
+        """Return the classes of a page at *address* that is linked from *place*, the widest first.
 
         Host; shape, without the words that vary; the same with the names of the parameters, and the place; then, for a
         word may stand for a kind of page, shape and form as they are.

@@ -52,59 +52,71 @@ class Order:
         self.forms: Recent[str, tuple[int, int]] = Recent(_MAX_FORMS)
         """Form -> its pages, and how many of them brought nothing."""
         self._seen: Recent[int, bool] = Recent(_MAX_SEEN)
+        self._page_url, self._page_place = "", ("", 0)
+        """The page that was asked for last, its host and its place: all its links have them."""
 
     def place_of(self, url: str, page_url: str) -> int:
         """Return the place of a link to *url*: the form of the page that has it; 0 if that is on another host."""
-        address, page = address_of(url), address_of(page_url)
-        if address is None or page is None or address.host != page.host:
-            return 0
-        self.classes.learn_path(address)
-        return self._place(page)
+        if page_url != self._page_url:
+            page = address_of(page_url)
+            self._page_url = page_url
+            self._page_place = ("", 0) if page is None else (page.host, self._place(page))
+        host, place = self._page_place
+        return place if url.partition("://")[2].startswith(host + "/") else 0
 
     def _place(self, page: Address) -> int:
         # No `hash`: the requests of a JOBDIR outlive the process.
         return crc32(f"{self.classes.wide(page)}{page.names}".encode("utf8", "replace")) or 1
 
-    def form_if_last(self, url: str, place: int = 0) -> str | None:
-        """Return the form of *url*, linked from *place*, if it is to be fetched last; ``None`` if it is not."""
+    def is_last(self, url: str, place: int = 0) -> bool:
+        """Return whether *url*, linked from *place*, is to be fetched last."""
         address = address_of(url)
-        if address is None or not (self.rules.repeats(address) or self.classes.of(address, place) < LEAST):
-            return None
+        if address is None:
+            return False
+        if not self.rules.repeats(address) and self.classes.of(self.classes.keys(address, place)) >= LEAST:
+            return False
         digest = blake2b(url.encode("utf8", "replace"), key=self._key, digest_size=4).digest()
-        return address.form if int.from_bytes(digest, "big") % SAMPLED else None
+        return int.from_bytes(digest, "big") % SAMPLED != 0
 
     def learn(self, page: Fetched) -> bool:
         """Learn from *page*; return whether requests of its host that are fetched last may be worth more now."""
         is_risen = False
         if page.original_url is not None:
-            for url in dict.fromkeys(page.urls):
+            for url in page.urls:
                 is_risen |= self.rules.learn(url, page.original_url)
         address = address_of(page.urls[0])
         if address is None:
             return is_risen
         for url in page.urls:
             self._note(address.host, url)
-        value = 1.0 if page.brings_item else OF_A_LINK * self._best_link(address, page.links)
+        links = self._new_links(address.host, page.links)
+        value = 1.0 if page.brings_item else OF_A_LINK * self._best_link(address, links)
         pages, nothing = self.forms.get(address.form, (0, 0))
         self.forms[address.form] = (pages + 1, nothing + (not value))
-        before = self.classes.of(address, page.place)
-        self.classes.add(address, page.place, page.original_url, value)
-        return is_risen or before < LEAST <= self.classes.of(address, page.place)
+        keys = self.classes.keys(address, page.place)
+        before = self.classes.of(keys)
+        self.classes.add(keys, page.original_url, value)
+        return is_risen or before < LEAST <= self.classes.of(keys)
 
-    def _best_link(self, page: Address, links: Iterable[str]) -> float:
-        """Return the value of the best of the *links* of *page* that its host has not shown before.
+    def _new_links(self, host: str, links: Iterable[str]) -> list[Address]:
+        """Return those of the *links* of a page that its *host* has not shown before, and learn their paths."""
+        new = [address for url in links if self._note(host, url) and (address := address_of(url)) is not None]
+        for address in new:
+            if address.host == host:
+                self.classes.learn_path(address)
+        return new
+
+    def _best_link(self, page: Address, links: list[Address]) -> float:
+        """Return what the best of these *links* of *page* is expected to bring.
 
         A link to the same shape leads deeper into a trap.
         """
         best, shape, place = 0.0, self.classes.wide(page), self._place(page)
-        for url in links:
-            address = address_of(url) if self._note(page.host, url) else None
-            if address is None:
-                continue
+        for address in links:
             if address.host != page.host:
                 best = max(best, _ELSEWHERE)
             elif self.classes.wide(address) != shape and not self.rules.repeats(address):
-                best = max(best, self.classes.of(address, place))
+                best = max(best, self.classes.of(self.classes.keys(address, place)))
         return best
 
     def _note(self, host: str, url: str) -> bool:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 #: In the meta of a request: where the link stands; without it, the request is never put off.
 PLACE = "dedup_place"
-#: In the meta of a request whose priority was lowered: what it was lowered by, and whether the spider's
-#: ``dont_filter`` was false.
+#: In the meta of a request whose priority was lowered: by how much.
 LOWERED = "dedup_lowered"
 _MAX_COUNTED = 2_000
 _OWN_TEXT = (VerdictKind.NEW, VerdictKind.RELATED, VerdictKind.UNCHANGED)
@@ -50,27 +49,29 @@ class RequestOrder:
     def mark(self, response: Response, request: Request) -> None:
         """Note in the meta of *request* where its link stands, if it may be put off; it comes from *response*.
 
-        It may not if a sitemap, a feed or an API has it, or if the spider wants it early.
+        It may not if a sitemap, a feed or an API has it, or if the spider wants it early, or in any case.
         """
-        request.meta.pop(PLACE, None)
+        meta: dict[str, Any] = request.meta
+        meta.pop(PLACE, None)
         # DepthMiddleware has been here.
-        priority = request.priority + self._by_depth * request.meta.get("depth", 0)
-        if isinstance(response, HtmlResponse) and priority <= 0:
+        priority = request.priority + self._by_depth * meta.get("depth", 0)
+        is_link = isinstance(response, HtmlResponse) and request.method == "GET"
+        if is_link and priority <= 0 and not request.dont_filter and meta.get("dedup") is not False:
             try:
-                request.meta[PLACE] = self._order.place_of(request.url, response.url)
+                meta[PLACE] = self._order.place_of(request.url, response.url)
             except Exception as error:  # noqa: BLE001 - a plugin bug: the request is as it was
                 self.fail(error)
 
     def is_last(self, request: Request) -> bool:
-        """Return whether *request* is to be fetched last."""
-        if not _may_wait(request):
+        """Return whether *request* is to be fetched last: no redirect, no retry, and none that was lowered before."""
+        place = request.meta.get(PLACE)
+        if place is None or request.dont_filter or "redirect_urls" in request.meta:
             return False
         try:
-            form = self._order.form_if_last(request.url, request.meta[PLACE])
+            return self._order.is_last(request.url, place)
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self.fail(error)
             return False
-        return form is not None
 
     def count(self, request: Request) -> None:
         """Count a *request* that is put off."""
@@ -112,13 +113,13 @@ class RequestOrder:
         text = visit.url if kind in _OWN_TEXT else None
         if kind is VerdictKind.DUPLICATE and match is not None:
             text = match.original.url
-        request, meta = response.request, dict[str, Any]()
-        urls = [response.url]
+        request = response.request
+        urls, place = [response.url], 0
         if request is not None:
-            meta = request.meta
-            urls = [*meta.get("redirect_urls", ()), request.url, response.url]
+            urls = [*request.meta.get("redirect_urls", ()), request.url, response.url]
+            place = request.meta.get(PLACE, 0)
         new = visit.items_kept - visit.items_would_drop - visit.items_tagged
-        page = Fetched(tuple(dict.fromkeys(urls)), text, tuple(links), meta.get(PLACE, 0), brings_item=new > 0)
+        page = Fetched(tuple(dict.fromkeys(urls)), text, tuple(links), place, brings_item=new > 0)
         if self._order.learn(page) and request is not None:
             slot = self._extension.crawler.engine.downloader.get_slot_key(request)
             for queue in self.queues:
@@ -135,16 +136,3 @@ def marked(order: RequestOrder | None, response: Response, output: Any) -> Any:
     if order is not None and isinstance(output, Request):
         order.mark(response, output)
     return output
-
-
-def _may_wait(request: Request) -> bool:
-    meta: dict[str, Any] = request.meta
-    return (
-        PLACE in meta
-        and request.method == "GET"
-        and not request.dont_filter
-        and not meta.get("is_start_request")
-        and meta.get("dedup") is not False
-        and "redirect_urls" not in meta
-        and "retry_times" not in meta
-    )

@@ -104,7 +104,11 @@ def plain(text: str) -> str:
 
 
 def clauses(text: str) -> list[tuple[str, int]]:
-    """Return :func:`significant_clauses` of any *text*. O(len(text))."""
+    """Return :func:`significant_clauses` of any *text*. O(len(text)).
+
+    >>> clauses("On Monday, the bridge was closed; trams turn back.")
+    [('thebridgewasclosed', 18)]
+    """
     return significant_clauses(reduced(text))
 
 
@@ -205,7 +209,11 @@ def _is_fact(clause: str) -> bool:
 
 
 def sentences(paragraph: str) -> list[str]:
-    """Return the sentences of *paragraph* as written; every end of a sentence is a clause break too."""
+    """Return the sentences of *paragraph* as written; every end of a sentence is a clause break too.
+
+    >>> sentences("Trams stood. 桥关了。渡轮开。")
+    ['Trams stood.', '桥关了。', '渡轮开。']
+    """
     return [*filter(None, map(str.strip, _SENTENCE.findall(paragraph)))]
 
 

@@ -43,7 +43,11 @@ _VERSION = re.compile(r"(?<!\w)v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
 # These are called several times for a page, and not again after it.
 @lru_cache(maxsize=256)
 def parts(title: str) -> tuple[str, ...]:
-    """Return the parts of *title*, as written."""
+    """Return the parts of *title*, as written.
+
+    >>> parts("Bridge closed | The Harbour Times")
+    ('Bridge closed', 'The Harbour Times')
+    """
     return tuple([part for part in _SEPARATOR.split(title) if part.strip()])
 
 

@@ -54,7 +54,7 @@ def cpu() -> float:
         on = urls[n - n % 50]
         place = order.place_of(url, on)
         for _ in range(2):
-            order.form_if_last(url, place)
+            order.is_last(url, place)
         links = tuple(urls[max(n - 10, 0) : n + 10])
         order.learn(Fetched((url,), url.partition("?")[0], links, place, brings_item=n % 2 == 0))
     return (time.process_time() - began) / pages * 1000
