@@ -417,7 +417,7 @@ def test_links_of_an_api_are_not_put_off(shop: Site, tmp_path: Path) -> None:
         "order.order:Order.learn",
         "order.order:Order.is_last",
         "order.order:Order.place_of",
-        "plugin.queue:TwoTierQueue._next",
+        "plugin.queue:TwoTierQueue._is_busy",
     ],
 )
 def test_after_a_defect_requests_come_as_they_are(shop: Site, crawl: Callable[..., Outcome], place: str) -> None:

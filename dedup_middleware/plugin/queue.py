@@ -10,13 +10,15 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 from dedup_middleware.plugin.extension import DedupExtension
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy import Request
 
     from dedup_middleware.plugin.requests import RequestOrder
 
-# Between a download slot and the number of its queue in the second tier.
-_LAST = "\tlast\t"
-#: Requests that one `pop` moves to the second tier at most.
+#: What the priority of a request is lowered by for each level; no spider asks for half of it.
+LEVEL = 10**9
+#: Requests that one `pop` puts off at most.
 MOST_MOVES = 50
 # Requests of a slot that are judged again for each that is fetched, at most.
 _AGAIN = 10
@@ -25,25 +27,32 @@ _AGAIN = 10
 class TwoTierQueue(DownloaderAwarePriorityQueue):
     """Serves what is expected to bring something new before the rest, and keeps no download slot waiting for it.
 
-    Scrapy's queue has a queue of priorities for each download slot, and serves the slot with the fewest downloads. Here
-    a slot has a second one, with a name of its own. Both are stored in a JOBDIR in Scrapy's own way: a job can be
-    resumed with either queue. Where a guess has risen, the second tier of the slot becomes part of the first, and a new
-    one gets what is still to be fetched last.
+    Scrapy's queue has a queue of priorities for each download slot. What is to be fetched last waits in that of its
+    slot, at a priority far below all others, which it loses when it is taken out. So a JOBDIR is stored in Scrapy's own
+    way, and can be resumed with either queue. Where a guess has risen, the second tier of the slot moves one level
+    down: what waits above it is judged again when its turn comes.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        crawler: Any,
+        downstream_queue_cls: Any,
+        key: str,
+        slot_startprios: dict[str, Iterable[int]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(crawler, downstream_queue_cls, key, slot_startprios, **kwargs)
         self._extension: DedupExtension | None = None
-        self._numbers: dict[str, int] = {}
-        """Slot -> the number of its queue in the second tier; those with other numbers belong to the first."""
+        self._levels: dict[str, int] = {}
+        """Slot -> the level of its second tier; the first requests that are put off in a crawl have 1."""
+        self._first: Counter[str] = Counter()
+        """Slot -> its requests above that level."""
         self._served: Counter[str] = Counter()
         """Slot -> requests that were served since its second tier was judged last."""
-        # A slot may have an empty name: that of the request by which items are released, and it comes first.
-        self._served_last: str | None = None
-        for name in self.pqueues:
+        for slot, priorities in (slot_startprios or {}).items():
             # What was learned is gone: all is judged again.
-            slot, _, number = name.partition(_LAST)
-            self._numbers[slot] = max(self._numbers.get(slot, 0), int(number or 0) + 1)
+            self._levels[slot] = 1 + max((_level(-priority) for priority in priorities), default=0)
+            self._first[slot] = len(self.pqueues[slot])
 
     @property
     def _order(self) -> RequestOrder | None:
@@ -54,83 +63,81 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             order.queues.add(self)
         return order
 
+    def _slot_of(self, request: Request) -> str:
+        slot: str = self.crawler.engine.downloader.get_slot_key(request)
+        return slot
+
     def push(self, request: Request) -> None:
         """Add *request* to its tier."""
         order = self._order
-        if order is not None and order.is_last(request):
-            self._put_off(request)
+        # What cannot be stored on disk comes here a second time.
+        if order is not None and not _level(request.priority) and order.is_last(request):
             order.count(request)
+            self._put_off(request, self._levels.setdefault(self._slot_of(request), 1))
         else:
-            super().push(request)
+            self._add(request)
 
-    def _put_off(self, request: Request) -> None:
-        slot = self.crawler.engine.downloader.get_slot_key(request)
-        name = f"{slot}{_LAST}{self._numbers.setdefault(slot, 0)}"
-        if name not in self.pqueues:
-            self.pqueues[name] = self.pqfactory(name)
-        self.pqueues[name].push(request)
+    def _add(self, request: Request) -> None:
+        super().push(request)
+        slot = self._slot_of(request)
+        self._first[slot] += _level(request.priority) != self._levels.get(slot, 1)
 
     def pop(self) -> Request | None:
         """Return the next request: of the first tier of a slot that can send one now, else of the second tier of one.
 
-        Where no slot can, of the one with the fewest requests on their way.
+        Where no slot can, it is Scrapy's choice.
         """
-        order = self._order
-        if order is None:
-            return super().pop()
-        request = None
+        order, request, slot = self._order, None, ""
         for move in range(MOST_MOVES):
-            if not self.pqueues:
-                break
-            try:
-                name = self._next()
-            except Exception as error:  # noqa: BLE001 - a plugin bug, or a downloader of the project's own
-                order.fail(error)
-                return super().pop()
-            slot, was_last, _ = name.partition(_LAST)
-            request = self._take(name)
+            request = self._pop_of(self._turn(order))
             if request is None:
-                continue
-            if move == MOST_MOVES - 1 or self._is_last(name) or not order.is_last(request):
                 break
+            slot, level = self._slot_of(request), _level(request.priority)
+            last = self._levels.setdefault(slot, 1)
+            request.priority += LEVEL * level
+            self._first[slot] -= level != last
+            if level == last or move == MOST_MOVES - 1 or order is None or not order.is_last(request):
+                break
+            priority = request.priority
             try:
-                self._put_off(request)
+                self._put_off(request, last)
             except Exception:  # noqa: BLE001 - a full disk: it is fetched now
+                request.priority = priority
                 break
-            if not was_last:
+            if not level:
                 order.count(request)
-        if request is not None:
-            self._served_last = slot
-            self._served[slot] += 1
+        self._served[slot] += 1
         return request
 
-    def _take(self, name: str) -> Request | None:
-        queue = self.pqueues[name]
-        request = queue.pop()
-        if not queue:
-            del self.pqueues[name]
-            queue.close()
-        return request
+    def _put_off(self, request: Request, level: int) -> None:
+        request.priority -= LEVEL * level
+        self._add(request)
 
-    def _is_last(self, name: str) -> bool:
-        slot, is_numbered, number = name.partition(_LAST)
-        return bool(is_numbered) and int(number) == self._numbers.get(slot)
+    def _pop_of(self, slots: list[str]) -> Request | None:
+        """Return Scrapy's choice among the requests of *slots*."""
+        all_queues = self.pqueues
+        self.pqueues = {slot: all_queues[slot] for slot in slots}
+        try:
+            return super().pop()
+        finally:
+            for slot in slots:
+                if slot not in self.pqueues:
+                    del all_queues[slot]
+            self.pqueues = all_queues
 
-    def _next(self) -> str:
-        """Return the name of the queue whose turn it is. Without a second tier, it is Scrapy's choice."""
-        downloader = self.crawler.engine.downloader
-        last = {name for name in self.pqueues if _LAST in name and self._is_last(name)}
-        on_their_way = Counter(map(downloader.get_slot_key, downloader.active)) if last else None
-
-        def rank(name: str) -> tuple[bool, bool, int, bool, str, bool]:
-            slot, is_last = name.partition(_LAST)[0], name in last
-            known = downloader.slots.get(slot)
-            is_busy = on_their_way is not None and self._is_busy(slot, on_their_way[slot])
-            active = len(known.active) if known is not None else 0
-            had_its_turn = self._served_last is not None and slot <= self._served_last
-            return is_busy, is_last and not is_busy, active, had_its_turn, slot, is_last
-
-        return min(self.pqueues, key=rank)
+    def _turn(self, order: RequestOrder | None) -> list[str]:
+        """Return the slots of which one is served now: those that can send a request, with a first tier if any has."""
+        slots = [*self.pqueues]
+        if order is None or all(self._first[slot] for slot in slots):
+            return slots
+        try:
+            downloader = self.crawler.engine.downloader
+            on_their_way = Counter(map(downloader.get_slot_key, downloader.active))
+            ready = [slot for slot in slots if not self._is_busy(slot, on_their_way[slot])]
+        except Exception as error:  # noqa: BLE001 - a plugin bug, or a downloader of the project's own
+            order.fail(error)
+            return slots
+        return [slot for slot in ready if self._first[slot]] or ready or slots
 
     def _is_busy(self, slot: str, on_their_way: int) -> bool:
         """Return whether *slot* cannot send a request now, with so many *on their way*."""
@@ -143,8 +150,14 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
 
     def judge_again(self, slot: str) -> None:
         """Judge again what is fetched last in *slot*, unless that was done a short while ago."""
-        number = self._numbers.get(slot, 0)
-        last = self.pqueues.get(f"{slot}{_LAST}{number}")
-        if last is not None and self._served[slot] * _AGAIN >= len(last):
-            self._numbers[slot] = number + 1
+        queue = self.pqueues.get(slot)
+        last = 0 if queue is None else len(queue) - self._first[slot]
+        if last and self._served[slot] * _AGAIN >= last:
+            self._levels[slot] += 1
+            self._first[slot] += last
             del self._served[slot]
+
+
+def _level(priority: int) -> int:
+    """Return the level at which a request of this *priority* waits; 0 in the first tier."""
+    return max(round(-priority / LEVEL), 0)
