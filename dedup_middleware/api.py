@@ -17,7 +17,7 @@ from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
 from dedup_middleware.item_values import is_item
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
-from dedup_middleware.opening import deduplication_of, new_run, open_at_once
+from dedup_middleware.opening import deduplication_of, new_crawl, open_at_once
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.settings import PREFIX, Config
 from dedup_middleware.stores import refusals, store_exists
@@ -127,7 +127,7 @@ class Deduplicator:
         self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._deduplication = deduplication_of(self._opened, new_run(), _Listener(self._note_released))
+        self._deduplication = deduplication_of(self._opened, new_crawl(), _Listener(self._note_released))
         self._read: Reading | None = None
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -219,7 +219,7 @@ class Deduplicator:
         self._read = None
 
     def close(self) -> None:
-        """Close the store and the log. A second call does nothing."""
+        """Close the store and the records. A second call does nothing."""
         self._read = None
         if not self._opened.store.closed:
             self._deduplication.close()
@@ -473,6 +473,6 @@ def _looking(config: Config) -> Iterator[Deduplication]:
         raise refusals.absent(config.store)
     opened = open_at_once(replace(config, log=None), looks=True)
     try:
-        yield deduplication_of(opened, new_run(), _Listener(lambda _: None))
+        yield deduplication_of(opened, new_crawl(), _Listener(lambda _: None))
     finally:
         opened.store.close()

@@ -1,7 +1,7 @@
 """Reads bytes that others may have written, within limits.
 
-Others may write to a store, an export, an archive or a log. A kilobyte can unpack to gigabytes, a line may not end, and
-JSON takes up to a hundred times its length in memory. Beyond a limit, :class:`UnreadableError` is raised.
+Others may write to a store, an export, an archive or records. A kilobyte can unpack to gigabytes, a line may not end,
+and JSON takes up to a hundred times its length in memory. Beyond a limit, :class:`UnreadableError` is raised.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     item_left, void         an item has left the pipelines; one was dropped by them, or has failed
 
 `states` has the transitions; a call in a wrong state raises. It depends neither on Scrapy nor on time. Trouble of our
-own is never a reason to drop: after a failure of the store, the log or a feed every page is kept.
+own is never a reason to drop: after a failure of the store, the records or a feed every page is kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.dropped_items import DroppedItem, Pair
     from dedup_middleware.model import Match, StoredPage
-    from dedup_middleware.records.crawls import CrawlCounts
+    from dedup_middleware.records.crawls import CrawlLine
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener
 
@@ -59,7 +59,7 @@ class Deduplication:
         fingerprint: Fingerprinter,
         extract: Extractor = weighted_dom,
         log: RecordLog | None,
-        crawl: CrawlCounts | None = None,
+        begin: CrawlLine | None = None,
         listener: Listener,
         flush: Flush | None = None,
         disks: DiskWaits | None = None,
@@ -74,7 +74,8 @@ class Deduplication:
     ) -> None:
         """Check with *detector* and report to *listener*.
 
-        *flush* and *disks* are for `Durability`, *max_characters* and *item_fields* for `ItemCheck`; *feeds_wanting*
+        *begin* is the first line of its records. *flush* and *disks* are for `Durability`, *max_characters* and
+        *item_fields* for `ItemCheck`; *feeds_wanting*
         returns the kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends.
         If *items_are_pages*, those of unchecked pages are checked as pages, elsewhere. Later processes go on with a
         crawl that has a *jobdir*, which is its name. Dropped items are stored, up to *dropped_size* bytes and for
@@ -105,7 +106,11 @@ class Deduplication:
         self._open: dict[int, Visit] = {}
         find, likes = (lambda identity: self.index.find([identity])), detector.preferences
         self.recorder = Recorder(
-            spider, run, log, crawl, listener, self.fail, hash_clause=fingerprint.hash, preferences=likes, find=find
+            *(spider, run, log, listener, self.fail),
+            hash_clause=fingerprint.hash,
+            preferences=likes,
+            begin=begin,
+            find=find,
         )
 
     # --- check
@@ -288,7 +293,7 @@ class Deduplication:
         if found is None:
             is_unchanged = may_drop and visit.verdict.kind is VerdictKind.UNCHANGED and not self.has_failed
             if is_unchanged and self.drops.repeat_released(visit, item, self.feeds_wanting):
-                self._count_drop(visit)
+                visit.items_dropped += 1
                 return [Decision(Fate.DROP, item)]
             return self._keep_all(visit, item)
         if found.rejection is not None and found.rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED:
@@ -417,7 +422,7 @@ class Deduplication:
             drop = self.index.atomically(self._write_drop, visit, visit.verdict.match, item, data)
             if drop is not None and visit.action is Action.DROP:
                 self.drops.note(visit, drop)
-                self._count_drop(visit)
+                visit.items_dropped += 1
                 return Decision(Fate.DROP, item)
         except TROUBLE as error:
             self.fail(error)
@@ -430,11 +435,6 @@ class Deduplication:
         else:
             self._claim(visit)
         return None
-
-    def _count_drop(self, visit: Visit) -> None:
-        visit.items_dropped += 1
-        if not visit.released:
-            self.recorder.dropped(visit)
 
     def _write_drop(self, visit: Visit, before: Match | None, item: Any, data: bytes) -> Written | None:
         """Write the drop, if the action is one; ``None`` if the match *before* does not stand, and the item is kept."""
@@ -565,7 +565,7 @@ class Deduplication:
             self.fail(error)
 
     def close(self) -> None:
-        """Make durable what has left the pipelines; close the log."""
+        """Make durable what has left the pipelines; close the records."""
         self._void_open()
         try:
             self.durability.end()
@@ -574,7 +574,7 @@ class Deduplication:
                 self.drops.make_room(0)
         except TROUBLE as error:
             self.fail(error)
-        self.recorder.close(self.index)
+        self.recorder.close()
 
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""

@@ -37,14 +37,14 @@ class Written(NamedTuple):
 
 
 class Drops:
-    """The stored items of one crawl, *run*, of *spider*. See `Deduplication` for the rest."""
+    """The stored items of one *crawl* of *spider*. See `Deduplication` for the rest."""
 
     def __init__(  # noqa: PLR0913 - what stored items have, by name
         self,
         index: Index,
         classes: ItemClasses,
         spider: str,
-        run: str,
+        crawl: str,
         jobdir: str,
         *,
         size: int | None,
@@ -55,8 +55,8 @@ class Drops:
         self._index = index
         self._classes = classes
         self._spider = spider
-        self._run = run
-        self._crawl = jobdir if index.eligibility.scope is Scope.CRAWL else ""
+        self._crawl = crawl
+        self._jobdir = jobdir if index.eligibility.scope is Scope.CRAWL else ""
         self._size, self._age = size, age
         self._report_released = released
         self._seen_templates: set[bytes] = set()
@@ -130,8 +130,8 @@ class Drops:
             number=number,
             original=number if match is None else match.original.number,
             spider=self._spider,
-            run=self._run,
             crawl=self._crawl,
+            jobdir=self._jobdir,
             for_feed=for_feed,
             time="",
             url=visit.url,
@@ -193,7 +193,7 @@ class Drops:
         for template in templates:
             pages, looked_at = [], []
             for page in [*self._index.suspect_drops(template)]:
-                if self._index.eligibility.has(page, self._run):
+                if self._index.eligibility.has(page, self._crawl):
                     looked_at.append(schema.suspect_key(template, page.number))
                     again = reader.stored(self._index, page)
                     if detector.check_stored(again).kind is not VerdictKind.DUPLICATE:

@@ -77,7 +77,7 @@ class UnreadableError(ValueError):
     """Bytes cannot be read, or exceed a limit. Where the store is known, it becomes a `StoreCorruptError`."""
 
 
-#: What reading or writing a store or a log can raise.
+#: What reading or writing a store or records can raise.
 TROUBLE = (DedupError, UnreadableError)
 
 
@@ -86,7 +86,7 @@ class FeedError(DedupError):
 
 
 class RecordsError(DedupError):
-    """The log of records cannot be read or written."""
+    """Records cannot be read or written."""
 
 
 # A request's meta may have a value of any type and any size.

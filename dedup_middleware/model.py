@@ -146,8 +146,6 @@ class Standing(NamedTuple):
     """The `text_mark` of that page then."""
     score: float | None
     reason: str
-    difference: tuple[str, ...]
-    evidence: tuple[str, ...]
 
 
 # Two texts are the same if they share this part of their clauses.

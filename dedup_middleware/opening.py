@@ -1,4 +1,4 @@
-"""Opens the store and the log of a crawl or a program; where a crawl cannot have its store, it passes through.
+"""Opens the store and the records of a crawl or a program; where a crawl cannot have its store, it passes through.
 
 A bad setting, and a store that only a person can mend, end the crawl before its first request. Trouble of our own does
 not: then the crawl keeps every page, drops nothing, and checks against a store in memory.
@@ -29,7 +29,7 @@ from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.reading import BodyDigests
-from dedup_middleware.records.crawls import Begin, CrawlCounts, counts_beside
+from dedup_middleware.records.crawls import CrawlLine
 from dedup_middleware.records.log import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, store_exists
 from dedup_middleware.stores.files import Holder
@@ -54,7 +54,7 @@ _TRY_AGAIN = 0.05
 #: Bytes of a store in memory that no setting names, some 50 000 pages. Once it is full every page is kept, unchecked: a
 #: crawl that takes all memory of the machine would end worse.
 MAX_MEMORY = 512 * 2**20
-# Characters of the name of a run: ours have twelve.
+# Characters of the name of a crawl: ours have twelve.
 _MAX_NAME = 100
 
 
@@ -80,7 +80,7 @@ class Resources:
 
 def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     opened: Resources,
-    run: str,
+    crawl: str,
     listener: Listener,
     *,
     jobdir: str = "",
@@ -90,7 +90,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
     feeds_end_late: Callable[[], bool] = lambda: False,
 ) -> Deduplication:
-    """Return the deduplication of what was *opened*, under the name *run*, and that of its *jobdir* if it has one.
+    """Return the deduplication of what was *opened*, under the name *crawl*, and that of its *jobdir* if it has one.
 
     *feeds* are the kinds of a crawl's feeds; the rest is for :class:`Deduplication`.
     """
@@ -102,12 +102,21 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         detector = opened.index.beside.detector(detector)
     return Deduplication(
         spider=config.spider or "",
-        run=run,
+        run=crawl,
         detector=detector,
         fingerprint=opened.fingerprint,
         extract=opened.extract,
         log=opened.log,
-        crawl=_counts_of(opened.log, run, config),
+        begin=CrawlLine(
+            event="begin",
+            time=now(),
+            spider=config.spider or "",
+            crawl=crawl,
+            project=config.bot,
+            version=__version__,
+            settings=config.changed,
+            has_new=config.log_has_new,
+        ),
         listener=listener,
         # What is in memory needs no disk.
         flush=None if opened.trouble else flush,
@@ -120,16 +129,6 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         jobdir=jobdir,
         dropped_size=None if config.spider is None else config.dropped_size,
         dropped_age=config.dropped_age,
-    )
-
-
-def _counts_of(log: RecordLog | None, run: str, config: Config) -> CrawlCounts | None:
-    """Return the counts of the crawl *run* beside its *log*; ``None`` if that is not a file."""
-    if log is None or not log.path.is_file():
-        return None
-    return CrawlCounts(
-        counts_beside(log.path),
-        Begin(run, now(), config.spider or "", project=config.bot, version=__version__, settings=config.changed),
     )
 
 
@@ -215,7 +214,7 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
     return Resources(config, store, index, fingerprint, extract, BodyDigests(store.header.key, config), log)
 
 
-def new_run() -> str:
+def new_crawl() -> str:
     """Return a name for a crawl or a program."""
     return uuid.uuid4().hex[:12]
 
@@ -227,7 +226,7 @@ def name_of_jobdir(jobdir: Path | None) -> tuple[str, bool]:
     """
     if jobdir is None:
         return "", False
-    name, path = new_run(), jobdir / "dedup.run"
+    name, path = new_crawl(), jobdir / "dedup.run"
     with suppress(OSError, UnicodeError):
         if path.exists():
             with path.open(encoding="ascii") as file:

@@ -139,11 +139,21 @@ def as_store(value: Any) -> str | None:
     return resolved_uri(value) if isinstance(value, str) and ":" in value else uri_at(_path(value))
 
 
-def as_log(value: Any) -> Path | str | None:
-    """Return *value* as a path; "" for no log, ``None`` for the default one."""
+# An option of a path.
+_OPTION = re.compile(r"\?\w+=\w*\Z")
+
+
+def as_log(value: Any) -> tuple[Path, bool] | str | None:
+    """Return *value* as a path, and whether new pages have records; "" for no records, ``None`` for the default."""
     if isinstance(value, str) and "://" in value:
         raise InvalidPartError("it is a URL")
-    return value if value is None or value == "" else Path(_path(value))
+    if value is None or value == "":
+        return None if value is None else ""
+    path = _path(value)
+    option = found[0] if (found := _OPTION.search(path)) else ""
+    if option not in {"", "?new=0", "?new=1"}:
+        raise InvalidPartError(f"{option} is not an option of it")
+    return Path(path.removesuffix(option)), option != "?new=0"
 
 
 def _path(value: Any) -> str:
@@ -215,7 +225,7 @@ THRESHOLD = Setting("DEDUP_THRESHOLD", 0.8, as_threshold, "a number above 0.5, a
 _SETTINGS = (
     Setting("DEDUP_ENABLED", default=True, parse=as_boolean, values=_BOOLEAN),
     Setting("DEDUP_STORE", None, as_store, _STORES),
-    Setting("DEDUP_LOG", None, as_log, 'a path, or `""` for no log'),
+    Setting("DEDUP_LOG", None, as_log, 'a path, also with `?new=0`, or `""` for no records'),
     Setting("DEDUP_ACTION", "drop", Action, _choice(action.value for action in Action)),
     THRESHOLD,
     Setting("DEDUP_PRIORITY_ADJUST", -1000, as_whole, "a whole number"),
@@ -248,7 +258,7 @@ def unknown_settings(settings: Mapping[Any, Any]) -> list[str]:
     return lines
 
 
-# --- default places of a store and a log
+# --- default places of a store and of records
 
 #: The name of our folder in a project's data folder and in a JOBDIR.
 FOLDER = "dedup"
@@ -290,7 +300,7 @@ class Place(NamedTuple):
         return " or ".join(map(str, self.roots)) or "any folder of this user"
 
     def folder(self, spider: str) -> Path | None:
-        """Return the folder of *spider* in the first root that has its store or log, or can be written to.
+        """Return the folder of *spider* in the first root that has its store or records, or can be written to.
 
         ``None`` without such a root. The name of a spider leads to no other folder.
         """
@@ -335,7 +345,7 @@ def _digest(text: str) -> str:
 
 
 def _is_usable(folder: Path) -> bool:
-    """Return whether *folder* has a store or a log, or can be written to, if need be after its creation."""
+    """Return whether *folder* has a store or records, or can be written to, if need be after its creation."""
     try:
         if any((folder / name).exists() for name in ("store", "log.jsonl")):
             return True
@@ -364,6 +374,8 @@ class Config:
     store_is_default: bool
     log: Path | None
     log_is_default: bool
+    log_has_new: bool
+    """Whether new pages have records."""
     place: Place
     action: Action
     threshold: float
@@ -419,8 +431,9 @@ class Config:
             spider=spider,
             store=store or _default_store(folder, values["fingerprint"]),
             store_is_default=not store,
-            log=(folder and folder / "log.jsonl") if log is None else log or None,
+            log=(folder and folder / "log.jsonl") if log is None else log[0] if log else None,
             log_is_default=log is None,
+            log_has_new=not log or log[1],
             scope=scope,
             scope_reason=scope_reason,
             overwritten=(*overwritten,),
@@ -454,7 +467,7 @@ class Config:
 
 def _as_text(value: object) -> str:
     """Return *value* on one line, cut, and without user and password."""
-    text = value if isinstance(value, str) else shown(value)
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else shown(value)
     return one_line(without_secrets(text, redact=False), _MAX_TEXT)
 
 

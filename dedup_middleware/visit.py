@@ -275,7 +275,7 @@ class Listener(Protocol):
         """Report a bug of the plugin at *where*, which is kept."""
 
     def failed(self, error: DedupError) -> None:
-        """Report that the store, the log or a feed has failed: from now on nothing is dropped.
+        """Report that the store, the records or a feed have failed: from now on nothing is dropped.
 
         Called once; a second time if something else fails while the store is away.
         """
@@ -333,7 +333,6 @@ class ItemClasses:
             self._warn_once(_NOT_TAGGED, type(item), TAG_FIELD)
             return
         if kind is VerdictKind.DUPLICATE:
-            self._listener.count("items/tagged", 1)
             visit.items_tagged += 1
 
     def _warn_once(self, line: str, kind: type, *more: str) -> None:

@@ -24,7 +24,7 @@ def main() -> None:
         for file in files:
             verdict = dedup.add(file.absolute().as_uri(), file.read_bytes())
             if verdict.is_duplicate:
-                print(f"{file} repeats {verdict.original_url} ({verdict.score:.0%})")
+                print(f"{file} repeats {verdict.original_url} ({verdict.score:.2f})")
         for url in dedup.released:
             print(f"{url} is no duplicate after all: its text is a template of its site")
 

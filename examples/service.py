@@ -7,7 +7,6 @@ kept unless it is a duplicate. Requests are answered one after the other: a Dedu
 
 import argparse
 import json
-from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -26,7 +25,7 @@ def handler_of(dedup: Deduplicator) -> type[BaseHTTPRequestHandler]:
             except (DedupError, ValueError) as error:
                 self._answer(HTTPStatus.BAD_REQUEST, {"error": f"POST a page as a JSON object: {error}"})
             else:
-                self._answer(HTTPStatus.OK, asdict(verdict))
+                self._answer(HTTPStatus.OK, verdict.as_dict())
 
         def _answer(self, status: HTTPStatus, answer: dict) -> None:
             body = json.dumps(answer).encode()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from forking import Forked, ForkServers
 from local_site import PATIENCE
 
+from dedup_middleware.records.log import Records
 from dedup_middleware.stores import default_backend
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ class Outcome:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        return self.lines("records.jsonl")
+        """All fields of the records, but for those of new pages."""
+        path = self.folder / "records.jsonl"
+        every = Records(path) if path.exists() else []
+        return [record.as_dict() for record in every if (record.verdict, record.outcome) != ("new", "kept")]
 
     def record(self, url: str) -> dict[str, Any]:
         """Return the one record of *url*; that a page is unchecked does not count where its items are checked."""

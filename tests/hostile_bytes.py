@@ -32,7 +32,7 @@ from dedup_middleware.methods.method import unpacked as unpacked_print
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.model import Kept, StoredPage
-from dedup_middleware.records.log import Records, last_record, lines_with, parse_record
+from dedup_middleware.records.log import Records, last_line, lines_with, parse_record
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.base import Header
@@ -174,7 +174,7 @@ def corpus(path: Path) -> str:
 
 def searched(path: Path) -> str:
     """Return how many lines of a log a search finds, and whether its end has a record."""
-    return f"{sum(1 for _ in lines_with(path, b'x'))} lines, {last_record(path) is not None}"
+    return f"{sum(1 for _ in lines_with(path, b'x'))} lines, {last_line(path) is not None}"
 
 
 def recorded(path: Path) -> str:
@@ -256,7 +256,7 @@ def export(pairs: Iterable[bytes] = (), count: int = 0) -> bytes:
 META = repr(
     {"url": "u", "response_url": "http://a/", "method": "GET", "status": 200, "timestamp": 1.0},
 ).encode("ascii")
-RECORD = b'{"time": "t", "spider": "s", "run": "r", "url": "x", "verdict": "new", "outcome": "kept"}\n'
+RECORD = b'{"time":"t", "spider": "s", "crawl": "r", "url": "x", "verdict": "new", "outcome": "kept"}\n'
 CORPUS = b'{"html": "<p>one", "cluster": "a"}\n'
 JSON_PAGE = b'{"url": "http://a/", "html": "<p>one"}\n'
 
@@ -356,7 +356,7 @@ ATTACKS: dict[str, Attack] = {
         LOG._replace(read=searched), lambda size: b"".join(zeros(size)) + b"\n" + RECORD
     ),
     "a log, a line of lists in lists": Attack(
-        LOG._replace(read=lambda path: parse_record(path.read_text())), lambda size: b"[" * size, 10**6
+        LOG._replace(read=lambda path: parse_record(path.read_bytes())), lambda size: b"[" * size, 10**6
     ),
     "answers, a line of 500 MB": Attack(
         Kind(b"", lambda path: f"{len(Answers(path).about())} answers"), lambda size: b"".join(zeros(size)) + b"\n"

@@ -5,21 +5,20 @@ It has a mirror that edits a word here and there, a club that shows all stranger
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import msgspec
 from crawling import store_uri
+from msgspec.structs import replace
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.records.crawls import Begin, Counts, counts_beside, read_counts
-from dedup_middleware.records.log import Record, Records
+from dedup_middleware.records.crawls import CrawlLine
+from dedup_middleware.records.log import Record, RecordLog, lines
 from dedup_middleware.settings import Config
 from spiders.newspaper import Kind, site_map
 
@@ -58,7 +57,7 @@ _NOTICE = (
 _FORGED = Record(
     time="\u202e",
     spider="news",
-    run=COLOUR,
+    crawl=COLOUR,
     url=f"javascript:alert(3)//{OVERRIDE}{COLOUR}",
     verdict="duplicate",
     outcome="dropped",
@@ -145,32 +144,18 @@ def _hostile() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def _spread(log: Path) -> None:
-    """Let an hour pass with every twenty records, and a day between the crawls; bodies are as long as a newspaper's."""
+    """Let an hour pass with every twenty lines, and a day between the crawls; bodies are as long as a newspaper's."""
     start = datetime(2026, 11, 18, 6, tzinfo=timezone.utc)
-    records = list(Records(log))
-    runs = list(dict.fromkeys(record.run for record in records))
-    with log.open("w", encoding="ascii", newline="\n") as file:
-        for number, record in enumerate(records):
-            time = start + timedelta(minutes=3 * number, days=runs.index(record.run))
-            stamp = time.isoformat(timespec="milliseconds")
-            file.write(replace(record, time=stamp, spider="news", bytes=30_000 + 371 * (number % 53)).to_line() + "\n")
-    _spread_counts(log, start, timedelta(minutes=3 * len(records)))
-
-
-def _spread_counts(log: Path, start: datetime, duration: timedelta) -> None:
-    """Let each crawl take *duration*, begin a day after the one before, and finish its pages evenly."""
-    found: dict[str, Counts] = {}
-    for line in read_counts(log):
-        counts = found.setdefault(line.run, Counts(line.run, is_last=True))
-        if isinstance(line, Counts):
-            counts.items_dropped += line.items_dropped
-            for host, kinds in line.hosts.items():
-                counts.hosts[host] = dict(Counter(counts.hosts.get(host, {})) + Counter(kinds))
-    with counts_beside(log).open("w", encoding="ascii", newline="\n") as file:
-        for day, (run, counts) in enumerate(found.items()):
-            since, until = (start + timedelta(days=day), start + timedelta(days=day) + duration)
-            counts.since, counts.time = (time.isoformat(timespec="milliseconds") for time in (since, until))
-            settings = {"DEDUP_THRESHOLD": "0.75"} if day else {}
-            begin = Begin(run, counts.since, "news", project="newsroom", version="0.1.0", settings=settings)
-            for line in (begin, counts):
-                file.write(json.dumps(msgspec.to_builtins(line)) + "\n")
+    found = [*lines(log)]
+    crawls = list(dict.fromkeys(line.crawl for line in found))
+    with closing(RecordLog(log)) as file:
+        log.write_bytes(b"")
+        for number, line in enumerate(found):
+            day = crawls.index(line.crawl)
+            stamp = (start + timedelta(minutes=3 * number, days=day)).isoformat(timespec="milliseconds")
+            if isinstance(line, CrawlLine):
+                settings = {"DEDUP_THRESHOLD": "0.75"} if day else {}
+                about = {"project": "newsroom", "version": "0.1.0", "settings": settings}
+                file.append(replace(line, time=stamp, spider="news", **about))
+            else:
+                file.append(replace(line, time=stamp, spider="news", bytes=30_000 + 371 * (number % 53)))

@@ -159,7 +159,7 @@ def test_it_is_checked_again_when_the_store_is_back(server, reactor, path, setti
     assert "dedup/failures" not in outcome.stats
     assert "times the store was away" in outcome.log
     assert outcome.stats["dedup/items/dropped"] == 2
-    assert len({r["run"] for r in outcome.records}) == 1
+    assert len({r["crawl"] for r in outcome.records}) == 1
 
 
 def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp_path):

@@ -174,13 +174,15 @@ class TestLog:
         assert time.startswith("    time      2")
         assert crawled.repost in head
         assert "dropped" in head
-        assert "83%" in head
+        assert "0.83" in head
         assert original == f"    original  {crawled.first}"
         assert evidence
         assert all(any(line.removeprefix("    repeats   ")[:40] in p for p in story(1)) for line in evidence)
 
     def test_json_with_all_is_the_log_itself(self, crawled: Crawled) -> None:
-        assert crawled.run_here("log", "--all", "--json").json == crawled.outcome.records
+        lines = crawled.outcome.lines("records.jsonl")
+        assert [line.get("event") for line in lines] == ["begin", None, None, None, None, "end"]
+        assert crawled.run_here("log", "--all", "--json").json == lines[1:-1]
 
     def test_filters_by_original_and_by_host_as_a_browser_shows_them(self, tmp_path: Path) -> None:
         write_log(
@@ -253,7 +255,7 @@ class TestLog:
 
     def test_without_a_log_it_says_where_it_looked(self, tmp_path: Path) -> None:
         run_here("log", "-s", "DEDUP_LOG=nowhere", folder=tmp_path).refused(
-            "No log found at nowhere", "Run a crawl first"
+            "No records found at nowhere", "Run a crawl first"
         )
 
 
@@ -261,17 +263,23 @@ class TestStats:
     @pytest.mark.every_scrapy
     def test_it_sums_up_the_log(self, crawled: Crawled) -> None:
         (sums,) = crawled.run_here("stats", "--json").json
-        assert sums["items_dropped"] == 1
-        assert sums["verdicts"] == {"duplicate": 1, "unchecked": 1}
+        names = ("pages", "verdict/", "unchecked/", "items/", "lists", "without_items")
+        of_records = {
+            n: v for n, v in crawled.outcome.stats.items() if n.startswith(tuple(f"dedup/{n}" for n in names))
+        }
+        assert sums["stats"] == of_records
+        assert sums["stats"]["dedup/items/dropped"] == 1
         assert sums["hosts"] == {"127.0.0.2 repeats 127.0.0.1": 1}
         said = crawled.run_here("stats")
         assert (said.exit_status, said.err) == (0, "")
+        summary = crawled.outcome.log.partition("dedup summary\n")[2].partition("  links followed last")[0]
+        assert summary in said.out
         assert "127.0.0.2 repeats 127.0.0.1" in said.out
 
     def test_it_needs_no_store(self, crawled: Crawled) -> None:
         with running_crawl(crawled):
             (sums,) = crawled.run("stats", "--json").json
-        assert sums["items_dropped"] == 1
+        assert sums["stats"]["dedup/items/dropped"] == 1
 
 
 class TestStoreInfo:
@@ -339,7 +347,7 @@ class TestExplain:
         (explained,) = crawled.run_here("explain", crawled.first, "--json").json
         stored = explained["stored"]
         assert (stored["kind"], stored["repeated_by"]) == ("original", [crawled.repost])
-        assert explained["record"] is None
+        assert (explained["record"]["verdict"], explained["record"]["items_kept"]) == ("new", 1)
         assert all(any(s["text"] in paragraph for paragraph in ["First", *story(1)]) for s in stored["sentences"])
         said = crawled.run_here("explain", crawled.first)
         assert (said.exit_status, said.err) == (0, "")
@@ -438,9 +446,9 @@ class TestExplain:
             said = crawled.run("explain", crawled.repost)
             assert (said.exit_status, said.err) == (0, "")
             assert "in use by another crawl" in said.out
-            assert "only the log is shown" in said.out
+            assert "only the records are shown" in said.out
             assert f"original  {crawled.first}" in said.out
-            crawled.run("explain", crawled.first).refused("Nothing found", "in use by another crawl", status=3)
+            crawled.run("explain", "http://nowhere/").refused("Nothing found", "in use by another crawl", status=3)
 
     def test_it_changes_nothing(self, own: Crawled) -> None:
         def pairs() -> dict[bytes, bytes]:
@@ -469,7 +477,7 @@ class TestReset:
 
     def test_it_says_what_it_will_remove_and_asks(self, own: Crawled) -> None:
         folder = own.outcome.folder
-        what = (f"the store {store_uri(folder)}", f"the log {folder / 'records.jsonl'}")
+        what = (f"the store {store_uri(folder)}", f"the records {folder / 'records.jsonl'}")
         own.run("store", "reset", "--log").refused(*what, "Not a terminal", "--yes")
         for answer, removed in (("", False), ("yes", True)):
             here, keys = own.here, f"{answer}\n"
@@ -485,7 +493,7 @@ class TestReset:
         (folder / "records.2024.jsonl").write_text('{"a": "stranger\'s"}\n')
         (folder / "records.old.jsonl").touch()
         said = own.run_here("store", "reset", "--log", "--yes")
-        assert f"Deleted the log {folder / 'records.pass-through-123.jsonl'}" in said.out
+        assert f"Deleted the records {folder / 'records.pass-through-123.jsonl'}" in said.out
         assert sorted(path.name for path in folder.glob("records*")) == ["records.2024.jsonl", "records.old.jsonl"]
 
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
@@ -624,7 +632,7 @@ class TestWhoseStore:
         say(project, f"DEDUP_STORE = '{store_uri(own.outcome.folder)}'\nDEDUP_LOG = 'all.log'")
         write_log(project / "all.log", record("http://all/"))
         (sums,) = run("stats", "--json", folder=project).json
-        assert sums["verdicts"] == {"duplicate": 1}
+        assert sums["stats"]["dedup/verdict/duplicate"] == 1
         (info,) = run("store", "info", "--json", folder=project).json
         assert info["originals"] == 3
 
@@ -705,7 +713,7 @@ class TestMistakes:
             (["store"], "store info"),
             (["log", "--min-score", "2"], "'2' is not a number from 0 to 1"),
             (["explain"], "URL"),
-            (["allow"], "name the pages by URL, --host, --original, --run or --below, or give --all."),
+            (["allow"], "name the pages by URL, --host, --original, --crawl or --below, or give --all."),
             (["log", "extra"], "unexpected argument extra"),
             (["stats", "-s", "DEDUP_LOG"], "-s NAME=VALUE"),
         ],

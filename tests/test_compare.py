@@ -247,7 +247,7 @@ class TestCorpora:
     def test_a_log_of_records_contains_no_pages(self, tmp_path: Path) -> None:
         write_log(tmp_path / "records.jsonl", record("http://a/"))
         said = compare(tmp_path / "records.jsonl", *methods("clauses"))
-        said.refused("a log of records, which contains no pages", "HTTPCACHE_ENABLED=True")
+        said.refused("these are records, which contain no pages", "HTTPCACHE_ENABLED=True")
 
 
 class TestPagesWithoutClusters:

@@ -32,7 +32,7 @@ def test_a_repost_is_dropped_natively_with_its_original_and_evidence(site, crawl
     assert outcome.stats["item_dropped_reasons_count/DuplicateItem"] == 1
     assert outcome.stats["item_scraped_count"] == 2
     assert outcome.stats["dedup/items/dropped"] == 1
-    assert f"Crawled (200) <GET {repost}> (referer: {other}) ['dedup: duplicate 100%']" in outcome.log
+    assert f"Crawled (200) <GET {repost}> (referer: {other}) ['dedup: duplicate 1.00']" in outcome.log
     assert outcome.problems == []
     assert outcome.exit_status == 0
 

@@ -20,6 +20,7 @@ from crawling import scrapy
 from local_site import PATIENCE
 from prose import article, blog, story
 
+from dedup_middleware.records.log import Records
 from dedup_middleware.settings import Config
 
 if sys.version_info >= (3, 11):
@@ -148,7 +149,7 @@ url, pages = "http://a.example/", [("http://a.example/1", html), ("http://b.exam
 @pytest.mark.parametrize("page", [page for page, found in BLOCKS.items() if any(map(runs, found))])
 def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(demo, tmp_path / "project")
-    url = json.loads((folder / ".scrapy/dedup/news/log.jsonl").read_text(encoding="utf8").splitlines()[-1])["url"]
+    url = [each.url for each in Records(folder / ".scrapy/dedup/news/log.jsonl") if each.is_duplicate][-1]
     for block in filter(runs, BLOCKS[page]):
         if name := file_of(block):
             (folder / name).write_text(block.text, encoding="utf8")

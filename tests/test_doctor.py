@@ -161,7 +161,7 @@ def test_a_log_that_cannot_be_read_is_a_problem_and_the_rest_is_checked(tmp_path
 def test_before_the_first_crawl_the_place_of_store_and_log_is_named(tmp_path: Path) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\n")
     said = run_here("doctor", folder=tmp_path)
-    assert f"the first one writes its store and its log to {tmp_path / '.scrapy' / 'dedup' / 'SPIDER'}" in said.out
+    assert f"the first one writes its store and its records to {tmp_path / '.scrapy' / 'dedup' / 'SPIDER'}" in said.out
 
 
 def test_a_password_is_not_shown(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ class TestExplainWithHtml:
                 command("explain", "http://elsewhere/copy", "--html", "-", *named),
                 cwd=tmp_path, env=ENVIRONMENT, stdin=file, capture_output=True, text=True, check=True,
             )  # fmt: skip
-        assert said.stdout.startswith("duplicate  100%  http://elsewhere/copy\n    original  ")
+        assert said.stdout.startswith("duplicate  1.00  http://elsewhere/copy\n    original  ")
 
 
 def test_a_project_without_a_place_for_dropped_items_has_a_problem(

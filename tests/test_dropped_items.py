@@ -244,14 +244,14 @@ def crawled(tmp_path_factory):
 
 
 FILTERS = [
-    (["--run", "last"], [7]),
+    (["--crawl", "last"], [7]),
     (["--host", "127.0.0.2"], [1, 3, 5, 7]),
     (["--host", "127.0.0.1"], []),
     (["--below", "0.1"], []),
     (["--host", "127.0.0.2", "--below", "1"], []),
     (["{3}"], [3]),
     (["--original", "{4}"], [5]),
-    (["--original", "{4}", "--run", "last"], []),
+    (["--original", "{4}", "--crawl", "last"], []),
 ]
 
 
@@ -337,7 +337,7 @@ def test_an_item_that_is_dropped_again_is_stored_once(site, tmp_path):
     assert [item["url"] for item in stories(tmp_path, urls).dropped] == urls[1::2]
     again = stored(tmp_path)
     assert [item.data for item in again] == [item.data for item in first]
-    assert {item.run for item in again}.isdisjoint(item.run for item in first)
+    assert {item.crawl for item in again}.isdisjoint(item.crawl for item in first)
     assert done(tmp_path, "store", "info", "--json").json[0]["dropped_items"] == 2
 
 
@@ -452,7 +452,7 @@ STEPS = [
     ("index.index:Index.remember_duplicate", "after"),
     ("index.dropped_items:DroppedItems.make_room", "before"),
     ("index.dropped_items:DroppedItems.make_room", "after"),
-    ("deduplicator:Deduplication._count_drop", "before"),
+    ("drops:Drops.note", "after"),
     ("plugin.spider_middleware:DuplicateItem", "after"),
 ]
 

@@ -57,7 +57,7 @@ def test_it_checks_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path,
 def test_where_there_is_no_store_none_is_made(crawl, later) -> None:
     dry = crawl("sample_spiders.Steps", steps=later, settings=DRY, folder="first")
     made = {path.name for path in dry.folder.iterdir() if path.name.startswith(("store", "records"))}
-    assert made == {"records.jsonl", "records.crawls.jsonl"}
+    assert made == {"records.jsonl"}
     assert "(not there, and not created)" in dry.log
     dry_run = told(dry)
     assert len(dry_run) == 5 + 1

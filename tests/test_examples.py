@@ -48,7 +48,7 @@ def test_a_folder(tmp_path: Path) -> None:
     for number, html in enumerate(PAGES.values(), 1):
         (tmp_path / f"{number}.html").write_text(html, encoding="utf8")
     (line,) = run("folder", tmp_path).splitlines()
-    assert line == f"{tmp_path}/3.html repeats file://{tmp_path}/1.html (100%)"
+    assert line == f"{tmp_path}/3.html repeats file://{tmp_path}/1.html (1.00)"
 
 
 # Its writer leaves temporary files open.

@@ -15,7 +15,7 @@ else:
 
 import dedup_middleware
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawls import Begin, Counts
+from dedup_middleware.records.crawls import CrawlLine, FormLast
 from dedup_middleware.records.log import Record
 from dedup_middleware.settings import SETTINGS
 
@@ -175,10 +175,10 @@ def test_every_reason_and_outcome_is_in_the_docs() -> None:
 
 def test_every_field_of_a_record_is_in_the_docs() -> None:
     of_records, _, rest = reference("records").partition("## Reasons")
-    _, _, of_counts = rest.partition("## Counts of crawls")
+    _, _, of_crawls = rest.partition("## Crawls")
     for text, fields in (
-        (of_records, Record.__slots__),
-        (of_counts, (*Begin.__struct_fields__, *Counts.__struct_fields__)),
+        (of_records, Record.__struct_fields__),
+        (of_crawls, (*CrawlLine.__struct_fields__, *FormLast.__struct_fields__)),
     ):
         first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
         assert {name for cell in first_cells for name in re.findall(r"`([^`]+)`", cell)} == set(fields)

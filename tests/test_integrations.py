@@ -97,7 +97,7 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
     assert outcome.kept == [*urls, held]
     assert [i["url"] for i in outcome.dropped] == copies
     # Both runs are one crawl: its originals are of the first run.
-    assert {r["original_run"] for r in outcome.records} == {r["run"] for r in outcome.records}
+    assert {r["original_crawl"] for r in outcome.records} == {r["crawl"] for r in outcome.records}
     assert "dedup/items/dropped_for_earlier_crawls" not in outcome.stats
 
 
@@ -148,8 +148,8 @@ def test_crawlers_of_one_process_share_a_store(site, tmp_path):
     assert outcome.kept == [a, b, held, c, held]
     assert [i["url"] for i in outcome.dropped] == [a_copy, b_copy, a_copy]
     first, *others = [r for r in outcome.records if r["verdict"] == "duplicate"]
-    assert first["original_run"] == first["run"]
-    assert {r["original_run"] for r in others} == {first["run"]}
+    assert first["original_crawl"] == first["crawl"]
+    assert {r["original_crawl"] for r in others} == {first["crawl"]}
     assert outcome.stats["dedup/items/dropped_for_earlier_crawls"] == 2
     assert outcome.problems == []
     assert outcome.exit_status == 0

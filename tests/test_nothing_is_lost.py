@@ -185,7 +185,6 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
         "plugin.requests:RequestOrder.__init__",
         "order.order:Order.learn",
         "records.recorder:Alarms.finished",
-        "records.crawls:CrawlCounts.add",
         "releases:Releaser.has_any",
     ],
 )
@@ -206,7 +205,6 @@ DEFECTS = [
     "deduplicator:Deduplication.end",
     "deduplicator:Deduplication.check_item",
     "deduplicator:Deduplication._repeated",
-    "deduplicator:Deduplication._count_drop",
     "deduplicator:Deduplication._keep",
     "deduplicator:Deduplication._end_claim",
     "deduplicator:Deduplication._finish",
@@ -224,6 +222,7 @@ DEFECTS = [
     "checks.items:ItemCheck.read",
     "checks.items:ItemCheck.rejection",
     "checks.detector:Detector.check",
+    "records.counts:Counts.add",
     "records.recorder:Recorder.evidence",
     "records.log:RecordLog.append",
     "plugin.downloader_middleware:identities_of",

@@ -19,7 +19,7 @@ from dedup_middleware.order.addresses import address_of
 from dedup_middleware.order.classes import MANY, MAX_CLASSES, MAX_PREFIXES, MAX_TEXTS
 from dedup_middleware.order.order import SAMPLED, Fetched, Order
 from dedup_middleware.order.rules import MAX_KEYS, MAX_SHAPES
-from dedup_middleware.records.crawls import read_counts
+from dedup_middleware.records.log import lines
 from dedup_middleware.report.crawls import Crawls
 
 if TYPE_CHECKING:
@@ -443,8 +443,11 @@ def test_a_full_disk_costs_no_request(shop: Site, tmp_path: Path) -> None:
 def test_what_was_fetched_last_is_counted_and_explained(shop: Site, tmp_path: Path) -> None:
     outcome, _ = crawled(tmp_path, shop)
     last = outcome.stats["dedup/requests_last"]
-    summary = Crawls(read_counts(tmp_path / "records.jsonl")).summary()
-    assert summary["requests"] == {"last": last}
+    crawls = Crawls()
+    for line in lines(tmp_path / "records.jsonl"):
+        crawls.add(line)
+    summary = crawls.summary()
+    assert summary["requests_last"] == last
     assert sum(form["requests"] for form in summary["last"]) == last
     assert {form["form"].partition("/")[2] for form in summary["last"]} <= {"p/*?sid", "p/*?view"}
     (sid,) = [form for form in summary["last"] if form["form"].endswith("?sid")]

@@ -193,7 +193,7 @@ def test_a_crawl_with_a_settings_module_and_no_scrapy_cfg_has_its_place(site: Si
     assert outcome.problems == []
     folder = data / "dedup-middleware" / "shop" / "steps"
     assert f"{folder / 'store'}" in place_said(outcome)
-    assert f"log {folder / 'log.jsonl'}" in place_said(outcome)
+    assert f"records {folder / 'log.jsonl'}" in place_said(outcome)
     said = dedup(tmp_path / "crawl", "store", "info", env=env)
     assert (said.returncode, said.stderr) == (0, "")
     assert re.search("originals +1\nduplicates +1\n", said.stdout)
@@ -250,7 +250,10 @@ def test_a_log_that_is_named_has_what_would_be_dropped(site: Site, tmp_path: Pat
     (line,) = outcome.problems
     assert "Set DEDUP_STORE to another place" in line
     assert f"its records are in {log}" in line
-    assert [(record.verdict, record.outcome) for record in open_records(log)] == [("duplicate", "would_drop")]
+    assert [(record.verdict, record.outcome) for record in open_records(log)] == [
+        ("new", "kept"),
+        ("duplicate", "would_drop"),
+    ]
 
 
 def test_a_place_that_only_seems_to_be_writable_is_none(site: Site, tmp_path: Path) -> None:

@@ -9,23 +9,21 @@ import re
 import stat
 import zlib
 from contextlib import closing
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 from crawling import store_uri
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from report_demo import CLUB, COPIER, HOSTILE, JOINED, MIRROR, SCRIPT, demo
 from test_commands import run, run_here
 
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawls import Counts, counts_beside
 from dedup_middleware.records.log import Record, RecordLog, Records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.near_misses import NearMisses
@@ -68,7 +66,7 @@ def logged(folder: Path, *records: Record) -> Config:
 
 class TestTallies:
     def test_a_page_that_is_dropped_by_each_crawl_is_one_page_of_its_host(self) -> None:
-        tallies = tallied(record(), record(run="two"))
+        tallies = tallied(record(), record(crawl="two"))
         assert tallies.pairs_of_hosts() == {("a.test", "b.test"): 1}
         assert tallies.bytes == 2000
 
@@ -97,8 +95,8 @@ class TestNearMisses:
         near = NearMisses(3)
         kept = {"verdict": "related", "outcome": "kept", "reason": Reason.OTHER_TITLE}
         near.add(record(**kept))
-        near.add(record(**kept, score=0.9, run="two"))
-        assert [(each.run, each.score) for each in near.queue()] == [("two", 0.9)]
+        near.add(record(**kept, score=0.9, crawl="two"))
+        assert [(each.crawl, each.score) for each in near.queue()] == [("two", 0.9)]
         near.add(record(verdict="related", outcome="released", reason=Reason.RELEASED))
         assert not near.urls
         assert not near.queue()
@@ -121,17 +119,14 @@ class TestGathering:
     def test_new_pages_of_a_host_count(self, tmp_path: Path) -> None:
         repeats = [record(f"https://a.test/{n}", original_url="http://b.test/1") for n in range(20)]
         config = logged(tmp_path, *repeats)
-        alone = gather(config).summary["signs"]
-        assert (alone["one_original"][0]["pages"], alone["pages_are_known"]) == (20, False)
-        for new, expected in ((12, [32]), (20, [])):
-            counts = Counts("one", time="2026-11-20T11", hosts={"a.test": {"new": new, "duplicate": 20}})
-            counts_beside(tmp_path / "log.jsonl").write_text(json.dumps(msgspec.to_builtins(counts)))
-            signs = gather(config).summary["signs"]
-            assert signs["pages_are_known"]
+        assert gather(config).summary["signs"]["one_original"][0]["pages"] == 20
+        for new, expected in ((12, [32]), (8, [])):
+            news = (record(f"https://a.test/new/{n}", verdict="new", outcome="kept", items_kept=1) for n in range(new))
+            signs = gather(logged(tmp_path, *news)).summary["signs"]
             assert [sign["pages"] for sign in signs["one_original"]] == expected
 
     def test_what_is_crawled_every_day_is_a_sign_every_day(self, tmp_path: Path) -> None:
-        repeats = [record(f"https://a.test/{n}", run=run) for run in ("one", "two") for n in range(20)]
+        repeats = [record(f"https://a.test/{n}", crawl=crawl) for crawl in ("one", "two") for n in range(20)]
         (sign,) = gather(logged(tmp_path, *repeats)).summary["signs"]["one_original"]
         assert (sign["repeats"], sign["pages"]) == (40, 40)
 
@@ -176,7 +171,7 @@ class TestGathering:
         assert report.summary["near"]["pages"] == len(scores) - drops == 3
 
     def test_a_drop_that_was_released_has_that_outcome(self, tmp_path: Path) -> None:
-        again = record(verdict="related", outcome="released", original_url=None, run="two")
+        again = record(verdict="related", outcome="released", original_url=None, crawl="two")
         pairs = gather(logged(tmp_path, record(), record("http://a.test/2"), again)).summary["pairs"]
         outcomes = [pairs["tables"]["outcome"][number] for number in pairs["columns"]["outcome"]]
         assert dict(zip(pairs["columns"]["url"], outcomes, strict=True)) == {
@@ -184,7 +179,7 @@ class TestGathering:
             "http://a.test/2": "dropped",
         }
 
-    def test_of_a_store_in_use_the_log_alone_is_shown(self, shown: Demo, tmp_path: Path) -> None:
+    def test_of_a_store_in_use_the_records_alone_are_shown(self, shown: Demo, tmp_path: Path) -> None:
         page = tmp_path / "report.html"
         with closing(open_store(store_uri(shown.folder), fingerprint_scheme=ClauseFingerprinter.scheme)):
             done = run("report", "-o", str(page), *shown.here, folder=tmp_path)
@@ -198,14 +193,14 @@ class TestGathering:
         every = gather(shown.config).summary
         assert last["duplicates"] < every["duplicates"]
         assert last["crawls"]["sum"]["pages"]["duplicate"] == last["duplicates"]
-        of_every = [[crawl["run"] for crawl in one["crawls"]["list"] if crawl["is_counted"]] for one in (last, every)]
+        of_every = [[crawl["crawl"] for crawl in one["crawls"]["list"]] for one in (last, every)]
         assert of_every[0] == of_every[1], "for a comparison"
 
 
 TEXTS = st.sampled_from(["", SCRIPT, "\ud800", "\x1b[31m", "\u202e", "http://[", "javascript:alert(1)", "</script>"])
 HOSTILE_RECORDS = st.builds(
     Record,
-    **dict.fromkeys(("time", "spider", "run", "url", "reason", "title"), TEXTS),
+    **dict.fromkeys(("time", "spider", "crawl", "url", "reason", "title"), TEXTS),
     verdict=st.sampled_from(["duplicate", "related", "unchanged", "nonsense"]),
     outcome=st.sampled_from(["dropped", "released", "nonsense"]),
     original_url=st.none() | TEXTS,
@@ -258,7 +253,7 @@ class TestPage:
     @given(st.lists(HOSTILE_RECORDS, min_size=1, max_size=5))
     def test_whatever_a_log_holds_is_data(self, records: list[Record]) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("dedup_middleware.report.data.Records", lambda *_: iter(records))
+            patch.setattr("dedup_middleware.report.data.lines", lambda *_: iter(records))
             config = Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "log.jsonl"}, None)
             report = gather(config)
         read = PageElements(html(report))
@@ -319,8 +314,8 @@ class TestCommand:
         run_here("report", *arguments, *shown.here, folder=tmp_path).refused(expected, status=1)
         assert not [*tmp_path.iterdir()]
 
-    def test_no_log_is_one_line(self, tmp_path: Path) -> None:
-        run_here("report", "-o", "r.html", "-s", "DEDUP_LOG=nowhere.jsonl", folder=tmp_path).refused("No log found")
+    def test_no_records_are_one_line(self, tmp_path: Path) -> None:
+        run_here("report", "-o", "r.html", "-s", "DEDUP_LOG=nowhere.jsonl", folder=tmp_path).refused("No records found")
 
 
 class TestHostileTexts:

@@ -36,8 +36,6 @@ PAGES = st.builds(
         original_text=st.text(),
         score=st.none() | st.floats(0, 1),
         reason=st.text(),
-        difference=st.lists(st.text(), max_size=2).map(tuple),
-        evidence=st.lists(st.text(), max_size=2).map(tuple),
     ),
 )
 DUPLICATES = st.builds(

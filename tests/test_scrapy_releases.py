@@ -53,8 +53,8 @@ def test_commands_read_what_a_crawl_has_written(site, tmp_path):
     commands = {
         "doctor": "No problems",
         "doctor -v": f"scrapy {scrapy.__version__}",
-        "log": "dropped +100%",
-        "stats": "duplicate +1",
+        "log": "dropped +1.00",
+        "stats": "duplicates +1",
         "dropped": "/copy",
         f"explain {urls[1]}": "duplicate",
         "store info": "originals +1",

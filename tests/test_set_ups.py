@@ -121,7 +121,7 @@ def test_two_stores_in_one_default_log_are_named(site, tmp_path):
     assert problems[:2] == [[], []]
     (line,) = problems[2]
     assert f"had another store (DEDUP_STORE={stores[0]})" in line
-    assert "Set DEDUP_LOG to give each store a log of its own" in line
+    assert "Set DEDUP_LOG to give each store its own records" in line
 
 
 def rss(stories: range) -> Answer:

@@ -51,7 +51,7 @@ def verdict(number: int, score: float, threshold: float = 0.8, **fields: Any) ->
         "items_dropped": int(is_duplicate),
         "items_kept": int(not is_duplicate),
         "original_url": f"http://original.example/{number}",
-        "run": "r",
+        "crawl": "r",
     } | fields
     return Record("2024-11-20", "s", url=f"http://page.example/{number}", score=round(score, 4), **said)
 
@@ -264,15 +264,15 @@ class TestCommand:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
         """Return the folder of a log of two crawls, without a store."""
-        first = [verdict(n, score, run="1") for n, score in enumerate((0.78, 0.82, 0.93))]
-        second = [verdict(3, 0.79, run="2", title="Tram", evidence=["Output by both."]), verdict(4, 0.97, run="2")]
+        first = [verdict(n, score, crawl="1") for n, score in enumerate((0.78, 0.82, 0.93))]
+        second = [verdict(3, 0.79, crawl="2", title="Tram", evidence=["Output by both."]), verdict(4, 0.97, crawl="2")]
         write_log(tmp_path / "log.jsonl", *first, *second)
         return tmp_path
 
     def test_it_prints_a_table_and_the_pairs_to_check(self, folder: Path) -> None:
         said = tune(folder, "--at", "0.7,0.95", "--show", "1")
         assert said.exit_status == 0
-        assert "Only the evidence in the log is shown: no store found" in said.err
+        assert "Only the evidence in the records is shown: no store found" in said.err
         head, *rows = said.out.splitlines()[:4]
         assert head.split() == ["threshold", "pages", "dropped", "items", "dropped", "change"]
         assert [" ".join(row.split()) for row in rows] == [
@@ -289,16 +289,16 @@ class TestCommand:
         assert [path.name for path in folder.iterdir()] == ["log.jsonl"]
 
     def test_json_is_one_object(self, folder: Path) -> None:
-        (found,) = tune(folder, "--json", "--run", "last").json
+        (found,) = tune(folder, "--json", "--crawl", "last").json
         assert found["crawls"] == 1
         assert {row["threshold"] for row in found["rows"]} >= {0.55, 0.8, 1.0}
         assert [(pair["score"], pair["texts"]) for pair in found["pairs"]] == [(0.79, None), (0.97, None)]
         assert found["suggestion"]["missing"] == 10
 
     def test_the_crawl_and_the_host_may_be_chosen(self, folder: Path) -> None:
-        (found,) = tune(folder, "--json", "--run", "1", "--host", "page.example").json
+        (found,) = tune(folder, "--json", "--crawl", "1", "--host", "page.example").json
         assert sum(row["pages"] for row in found["rows"] if row["threshold"] == 0.8) == 2
-        tune(folder, "--host", "other.example").refused("No verdict", "--run", status=3)
+        tune(folder, "--host", "other.example").refused("No verdict", "--crawl", status=3)
         tune(folder, "--host", "http://x/").refused("not a host name")
 
     def test_todays_threshold_is_that_of_the_settings(self, folder: Path) -> None:
@@ -332,7 +332,7 @@ class TestCommand:
         tune(folder, "-s", "DEDUP_FINGERPRINT=simhash").refused("DEDUP_FINGERPRINT = 'simhash'", "its own threshold")
 
     def test_without_a_log_it_is_one_line(self, tmp_path: Path) -> None:
-        tune(tmp_path).refused("No log found")
+        tune(tmp_path).refused("No records found")
         (tmp_path / "log.jsonl").touch()
         tune(tmp_path).refused("No verdict", status=3)
 
@@ -385,5 +385,5 @@ class TestAtATerminal:
         with running_crawl(Crawled(paired, "", "", "", "")):
             said = run("tune", *paired.here, folder=paired.folder)
         assert said.exit_status == 0
-        assert "Only the evidence in the log is shown: " in said.err
+        assert "Only the evidence in the records is shown: " in said.err
         assert f"    = {paired.records[0]['evidence'][0]}" in said.out

@@ -40,10 +40,10 @@ def unread_of(outcome):
 def story_of(outcome):
     """Return all that came of a crawl, but for times, names of crawls and what it cost."""
     records = [
-        {k: v for k, v in record.items() if k not in ("time", "run", "original_run")} for record in outcome.records
+        {k: v for k, v in record.items() if k not in ("time", "crawl", "original_crawl")} for record in outcome.records
     ]
     for record, told in zip(records, outcome.records, strict=True):
-        record["original_is_of_this_crawl"] = told["original_run"] == told["run"]
+        record["original_is_of_this_crawl"] = told["original_crawl"] == told["crawl"]
     stats = {k: v for k, v in outcome.stats.items() if k.startswith("dedup/") and k != "dedup/unread"}
     return outcome.items, outcome.dropped, records, stats
 
@@ -226,7 +226,7 @@ def view(folder, *command):
 
 
 #: What a record has of a verdict.
-VERDICT = ("original_url", "score", "reason", "message", "difference", "evidence", "title", "text", "original_text")
+VERDICT = ("original_url", "score", "reason", "message", "title", "text", "original_text")
 
 
 def near_misses(config):
@@ -240,7 +240,7 @@ def near_misses(config):
 
 @pytest.mark.parametrize("settings", [{}, READ_ALL], ids=["unread", "read"])
 def test_the_verdict_on_an_unchanged_page_stands_in_each_view(site, tmp_path, settings):
-    """Also where the log of the crawl that made it is gone."""
+    """Also where the records of the crawl that made it are gone: then without the evidence."""
     text = story(1)
     a = site.add("/a", article("a", text))
     near = site.add("/near", article("near", [*text[:4], *story(2, 2)]), host=2)
@@ -254,12 +254,12 @@ def test_the_verdict_on_an_unchanged_page_stands_in_each_view(site, tmp_path, se
         assert (record["verdict"], record["outcome"]) == ("unchanged", "kept")
         assert {name: record[name] for name in VERDICT} == {name: first.record(near)[name] for name in VERDICT}
         assert record["reason"] == "below_threshold"
-        assert record["evidence"]
+        assert not record["evidence"]
 
         config = config_of(tmp_path)
         assert explain(config, near)["record"]["reason"] == "below_threshold"
         assert "below_threshold" in view(tmp_path, "explain", near)
-        shown = view(tmp_path, "log", "--run", "last")
+        shown = view(tmp_path, "log", "--crawl", "last")
         assert shown.startswith("unchanged ")
         assert near in shown
         assert "below_threshold" in shown
@@ -275,7 +275,7 @@ def test_the_verdict_on_an_unchanged_page_stands_in_each_view(site, tmp_path, se
 
 
 def test_a_verdict_is_never_shown_beside_a_newer_text(site, tmp_path):
-    """Not of the page, nor of its original."""
+    """Not of the page, nor of its original; here new pages have no records."""
     text, other = story(1), story(5)
     a = site.add("/a", article("a", text))
     b = site.add("/b", Answer(article("b", text)), Answer(article("b", story(3))), host=1)
@@ -284,14 +284,14 @@ def test_a_verdict_is_never_shown_beside_a_newer_text(site, tmp_path):
     log = tmp_path / "kept.jsonl"
     steps = [{"url": url} for url in (a, b, c, near)]
     config = replace(config_of(tmp_path), log=log)
-    first = crawled(tmp_path, steps, DEDUP_LOG=str(log))
+    first = crawled(tmp_path, steps, DEDUP_LOG=f"{log}?new=0")
     assert [item["url"] for item in first.dropped] == [b]
     texts = [detail["texts"] for detail in gather(config).details]
     assert len(texts) == 2
     assert None not in texts
     assert "Last record:" in explanation_text(explain(config, b))
 
-    second = crawled(tmp_path, steps, DEDUP_LOG=str(log))
+    second = crawled(tmp_path, steps, DEDUP_LOG=f"{log}?new=0")
     assert b in second.kept
     report = gather(config)
     assert [detail["texts"] for detail in report.details] == [None, None]
@@ -299,7 +299,8 @@ def test_a_verdict_is_never_shown_beside_a_newer_text(site, tmp_path):
     shown = explanation_text(explain(config, b))
     assert "Last record, of an earlier text:" in shown
     assert "as an original" in shown
-    # The verdict on this page stands: its text has not changed.
+    # The verdict on this page stands: its text has not changed. The evidence is in the record of that verdict.
+    assert explain(config, near)["record"]["evidence"]
     shown = explanation_text(explain(config, near))
     assert "Last record:" in shown
     assert "below_threshold" in shown

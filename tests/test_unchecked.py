@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,8 +78,8 @@ def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site,
     assert (found["too_large"], found["too_little_text"]) == (7, 2)
 
     (sums,) = command(outcome, "stats", "--json").json
-    assert sums["unchecked"] == {"too_large": 7, "too_little_text": 2}
-    assert re.search(r"unchecked +pages\ntoo_large +7\ntoo_little_text +2\n", command(outcome, "stats").out)
+    assert (sums["stats"]["dedup/unchecked/too_large"], sums["stats"]["dedup/unchecked/too_little_text"]) == (7, 2)
+    assert re.search(r"unchecked +9\n +too_large +7\n +too_little_text +2\n", command(outcome, "stats").out)
 
     status, findings = pages_found(outcome)
     texts = ["the last crawl did not check 7 pages: too_large", "the last crawl did not check 2 pages: too_little_text"]
@@ -89,7 +88,7 @@ def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site,
 
     said = command(outcome, "log")
     assert (said.exit_status, said.err) == (0, "")
-    assert said.out == "No duplicates in 19 pages (9 not checked: too_large 7, too_little_text 2)\n"
+    assert said.out == "No duplicates in 19 pages (9 unchecked: too_large 7, too_little_text 2)\n"
     assert command(outcome, "log", "--json", "--all").err == ""
 
 
@@ -139,9 +138,11 @@ def test_a_site_of_which_every_page_is_cut_off_is_named(crawl) -> None:
 
 
 def test_few_pages_are_no_problem() -> None:
-    assert mostly_unchecked(Counter({"truncated_response": MIN_PAGES - 1}), 0) is None
-    assert mostly_unchecked(Counter(), 0) is None
-    assert mostly_unchecked(Counter({"a new reason": MIN_PAGES}), MIN_PAGES - 1) is not None
+    few, most, half = MIN_PAGES - 1, MIN_PAGES, 2 * MIN_PAGES
+    assert mostly_unchecked({"unchecked/truncated_response": few, "pages": few}) is None
+    assert mostly_unchecked({}) is None
+    assert mostly_unchecked({"unchecked/truncated_response": most, "pages": half}) is None
+    assert mostly_unchecked({"unchecked/truncated_response": most, "pages": half - 1}) is not None
 
 
 def test_every_reason_that_stats_count_has_a_remedy() -> None:

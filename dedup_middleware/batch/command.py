@@ -14,7 +14,7 @@ from dedup_middleware.batch.pairs import check
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope
-from dedup_middleware.opening import new_run
+from dedup_middleware.opening import new_crawl
 from dedup_middleware.registry import required
 from dedup_middleware.stores.base import Header
 from dedup_middleware.text.clauses import one_line
@@ -56,7 +56,7 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
         where = f"DEDUP_FINGERPRINT={config.fingerprint!r} cannot be used in a batch"
         raise ConfigError(f"{where}; set it to 'clauses', or check the pages with Deduplicator.stream")
     config = replace(config, scope=Scope.STORE, expire_after=None, spider=None, log=None, jobdir=None)
-    job = Job(config, Header.new(fingerprinter(config.fingerprint).scheme), new_run())
+    job = Job(config, Header.new(fingerprinter(config.fingerprint).scheme), new_crawl())
     if opts.parquet:
         required("pyarrow.parquet", "--parquet", extra="archive")
     ending, files = "parquet" if opts.parquet else "jsonl", files_of(opts.inputs)

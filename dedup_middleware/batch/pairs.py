@@ -203,7 +203,7 @@ class _Host:
         listener: Any = SimpleNamespace(count=None)
         preferences = self._detector.preferences
         self._recorder = Recorder(
-            "", job.run, None, None, listener, listener.count, hash_clause=job.fingerprint.hash, preferences=preferences
+            "", job.run, None, listener, listener.count, hash_clause=job.fingerprint.hash, preferences=preferences
         )
 
     def edges(self, rows: Iterable[Any]) -> Iterator[Edge]:

@@ -41,10 +41,10 @@ def run(call: Call) -> None:
         for line in lines:
             print(line)
         return
-    if not (opts.url or opts.all or opts.host or opts.original or opts.run or opts.below < math.inf):
-        raise CallError("name the pages by URL, --host, --original, --run or --below, or give --all")
+    if not (opts.url or opts.all or opts.host or opts.original or opts.crawl or opts.below < math.inf):
+        raise CallError("name the pages by URL, --host, --original, --crawl or --below, or give --all")
     config = call.config
-    wanted = RecordFilter.of(config, opts.host, opts.original, run=opts.run, below=opts.below)
+    wanted = RecordFilter.of(config, opts.host, opts.original, crawl=opts.crawl, below=opts.below)
     report = allow(config, opts.url, wanted)
     print(json.dumps(report) if opts.json else _allowed_text(report))
 

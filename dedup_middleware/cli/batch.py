@@ -1,4 +1,4 @@
-"""``scrapy dedup batch``: checks an archive of past crawls. The store and the log of a spider are not touched.
+"""``scrapy dedup batch``: checks an archive of past crawls. The store and the records of a spider are not touched.
 
 ``spark-submit`` takes this file as a program.
 """

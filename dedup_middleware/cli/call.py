@@ -1,4 +1,4 @@
-"""Finds the settings, the store and the log of a subcommand, and defines the options that several share."""
+"""Finds the settings, the store and the records of a subcommand, and defines the options that several share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Call:
             except ConfigError as error:  # noqa: PERF203 - each by itself
                 errors.append(error)
         with_log = [config for config in configs if _has_log(config)]
-        # The store of a spider without a log may have been filled by one that has a log.
+        # The store of a spider without records may have been filled by one that has them.
         filled = {config.store for config in with_log}
         known = with_log + [c for c in configs if c.store not in filled and _has_store(c)]
         if len({(config.store, config.log) for config in known}) == 1:
@@ -68,7 +68,9 @@ class Call:
         if known and not on_command_line:
             names = [str(config.spider) for config in known]
             example = shlex.join(["--spider", names[0]])
-            raise ConfigError(f"Several spiders have a store or a log: {', '.join(names)}. Name one, as in {example}.")
+            raise ConfigError(
+                f"Several spiders have a store or records: {', '.join(names)}. Name one, as in {example}."
+            )
         if not known and errors:
             raise errors[0]
         if not named:
@@ -81,7 +83,9 @@ class Call:
     def _of_named(self, spider: str) -> Config:
         config = self.config_of(spider)
         if self._loader is not None and spider not in self._spiders and not (_has_log(config) or _has_store(config)):
-            raise ConfigError(f"No spider {spider!r}, and no store or log of one. `scrapy list` prints the spiders.")
+            raise ConfigError(
+                f"No spider {spider!r}, and no store or records of one. `scrapy list` prints the spiders."
+            )
         return config
 
     def config_of(self, spider: str | None) -> Config:
@@ -152,9 +156,9 @@ def confirm(what: str) -> None:
         raise DedupError("Nothing was deleted.")
 
 
-def add_run_option(parser: argparse.ArgumentParser, what: str = "records") -> None:
+def add_crawl_option(parser: argparse.ArgumentParser, what: str = "records") -> None:
     """Add the option that chooses a crawl."""
-    parser.add_argument("--run", metavar="RUN", help=f"only {what} of this crawl; last: the latest crawl")
+    parser.add_argument("--crawl", metavar="CRAWL", help=f"only {what} of this crawl; last: the latest crawl")
 
 
 def add_host_option(parser: argparse.ArgumentParser) -> None:
@@ -171,7 +175,7 @@ def add_page_filter(parser: argparse.ArgumentParser) -> None:
 def add_item_filter(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose among dropped items."""
     add_page_filter(parser)
-    add_run_option(parser, "items")
+    add_crawl_option(parser, "items")
     parser.add_argument(
         "--below", metavar="SCORE", type=share, default=math.inf, help="only scores below SCORE, 0 to 1"
     )

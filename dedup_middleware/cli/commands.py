@@ -33,7 +33,7 @@ TROUBLE, WRONG_CALL, NOTHING_FOUND = 1, 2, 3
 GROUPS = {
     "Look": {
         "log": "Show dropped and related pages, with evidence",
-        "stats": "Count pages by verdict, outcome, reason and host",
+        "stats": "Count pages and items by verdict, reason and host",
         "explain": "Show why a page was kept or dropped",
         "report": "Write an HTML report",
     },
@@ -44,7 +44,7 @@ GROUPS = {
         "rules": "List the parts of URLs that never changed the text",
     },
     "Store": {
-        "doctor": "Check the settings, the store and the log",
+        "doctor": "Check the settings, the store and the records",
         "store info": "Show the contents and the size of the store",
         "store forget": "Delete pages from the store",
         "store compact": "Reclaim the disk space of deleted pages",
@@ -129,7 +129,7 @@ class Parser(ScrapyArgumentParser):
         if found.is_of_spider:
             common.add_argument("--json", action="store_true", help="output JSON Lines")
             common.add_argument(
-                "--spider", metavar="NAME", help="use the store, the log and the settings of this spider"
+                "--spider", metavar="NAME", help="use the store, the records and the settings of this spider"
             )
         else:
             self.set_defaults(spider=None)

@@ -1,4 +1,4 @@
-"""``scrapy dedup doctor``: checks the packages, the add-on, the settings, the store and the log. It changes nothing."""
+"""``scrapy dedup doctor``: checks packages, add-on, settings, store and records. It changes nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.feeds import place_of
 from dedup_middleware.plugin.spider_middleware import DropLogFormatter
-from dedup_middleware.records.counts import REMEDIES, counts_of
-from dedup_middleware.records.log import LAST, Records, log_exists, run_named
+from dedup_middleware.records.counts import REMEDIES, Counts, unchecked
+from dedup_middleware.records.log import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.stores import (
     ON_DISK,
@@ -124,7 +124,7 @@ def _findings(call: Call) -> Iterator[Finding]:
             remedy = "no default place can be written to, so a crawl drops nothing: set DEDUP_STORE and DEDUP_LOG"
             yield Finding(NOTE, "store", str(error), remedy)
         else:
-            first = f"no crawl has run here yet; the first one writes its store and its log to {folder}"
+            first = f"no crawl has run here yet; the first one writes its store and its records to {folder}"
             yield Finding(NOTE, "store", first)
         return
     except ConfigError as error:
@@ -134,11 +134,11 @@ def _findings(call: Call) -> Iterator[Finding]:
     yield from _store(config)
     yield from _disk(config)
     try:
-        with progress("reading the log"):
-            of_log = [*_log(config)]
+        with progress("reading the records"):
+            found = [*_records(config)]
     except RecordsError as error:
-        of_log = [Finding(PROBLEM, "log", str(error))]
-    yield from of_log
+        found = [Finding(PROBLEM, "records", str(error))]
+    yield from found
 
 
 def _versions() -> Iterator[Finding]:
@@ -259,21 +259,21 @@ def _opened(store: OpenStore, config: Config) -> Iterator[Finding]:
 
 
 def _disk(config: Config) -> Iterator[Finding]:
-    """Yield whether the disk has room, and whether the store and the log can be written."""
+    """Yield whether the disk has room, and whether the store and the records can be written."""
     scheme, path = parse_uri(config.store)
-    for name, place in (("store", Path(path) if scheme in ON_DISK else None), ("log", config.log)):
+    for name, place in (("store", Path(path) if scheme in ON_DISK else None), ("records", config.log)):
         if place is None:
             continue
         nearest = _nearest(place)
         free = shutil.disk_usage(nearest).free
         if not os.access(nearest, os.W_OK) or not (nearest == place or nearest.is_dir()):
             remedy = f"check ownership and permissions of {nearest}"
-            yield Finding(PROBLEM, "disk", f"the {name} {place} cannot be written", remedy)
+            yield Finding(PROBLEM, "disk", f"cannot write the {name} at {place}", remedy)
         elif free < _LITTLE_ROOM:
-            text = f"{free / 2**20:.0f} MB are free for the {name} {place}"
+            text = f"{free / 2**20:.0f} MB are free for the {name} at {place}"
             yield Finding(PROBLEM, "disk", text, f"make room on the disk of {nearest}")
         else:
-            yield Finding(OK, "disk", f"the {name} {place} can be written; {free / 2**30:.0f} GB are free")
+            yield Finding(OK, "disk", f"can write the {name} at {place}; {free / 2**30:.0f} GB are free")
 
 
 def _nearest(path: Path) -> Path:
@@ -281,21 +281,23 @@ def _nearest(path: Path) -> Path:
     return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
 
 
-def _log(config: Config) -> Iterator[Finding]:
-    """Yield whether the log can be read, and how many pages of the last crawl were not checked."""
+def _records(config: Config) -> Iterator[Finding]:
+    """Yield whether the records can be read, and how many pages of the last crawl were not checked."""
     if config.log is None:
-        yield Finding(NOTE, "log", "no records are kept that show why pages are dropped", "set DEDUP_LOG to a path")
+        yield Finding(NOTE, "records", "no records are kept that show why pages are dropped", "set DEDUP_LOG to a path")
     elif not log_exists(config.log):
-        yield Finding(NOTE, "log", f"no log at {config.log} yet; the first record makes it")
-    elif config.log.stat().st_size and next(iter(Records(config.log)), None) is None:
-        yield Finding(PROBLEM, "log", f"{config.log} is not a log of records", "set DEDUP_LOG to another path")
+        yield Finding(NOTE, "records", f"no records at {config.log} yet; the first crawl writes them")
+    elif config.log.stat().st_size and last_line(config.log) is None:
+        yield Finding(PROBLEM, "records", f"{config.log} has no records", "set DEDUP_LOG to another path")
     else:
-        yield Finding(OK, "log", f"{config.log}, {config.log.stat().st_size / 2**20:.1f} MB")
+        yield Finding(OK, "records", f"{config.log}, {config.log.stat().st_size / 2**20:.1f} MB")
+        counts = Counts()
         if config.log.stat().st_size:
-            unchecked = counts_of(config.log, run_named(config.log, LAST)).unchecked
-            for reason, count in unchecked.most_common():
-                text = f"the last crawl did not check {plural(count, 'page')}: {reason}"
-                yield Finding(NOTE, "pages", text, REMEDIES.get(reason, ""))
+            for record in Records(config.log, RecordFilter(crawl=crawl_named(config.log, LAST))):
+                counts.add(record)
+        for reason, count in unchecked(counts.numbers).most_common():
+            text = f"the last crawl did not check {plural(count, 'page')}: {reason}"
+            yield Finding(NOTE, "pages", text, REMEDIES.get(reason, ""))
 
 
 COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), _add_options)}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.settings import Config
 
-_FIELDS = ("time", "spider", "run", "url", "original_url", "score", "type")
+_FIELDS = ("time", "spider", "crawl", "url", "original_url", "score", "type")
 _STDOUT = "stdout:"
 _REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
@@ -58,7 +58,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Print or export the chosen items; return 3 if a filter matches none. The store stays as it is."""
     opts = call.opts
-    wanted = RecordFilter.of(call.config, opts.host, opts.original, opts.url, run=opts.run, below=opts.below)
+    wanted = RecordFilter.of(call.config, opts.host, opts.original, opts.url, crawl=opts.crawl, below=opts.below)
     target = opts.overwrite_output or opts.output
     count = 0
 
@@ -105,7 +105,7 @@ def _json(item: DroppedItem) -> str:
 def item_text(item: DroppedItem, width: int | None = None) -> str:
     """Return a dropped *item* for a person in at most *width* columns, ``None`` for any."""
     time, url, original = map(one_line, (item.time[:19].replace("T", " "), item.url, item.original_url))
-    first, second = f"{time}  {item.score:4.0%}  ", "    original  "
+    first, second = f"{time}  {item.score:.2f}  ", "    original  "
     widths = [None if width is None else width - len(start) for start in (first, second)]
     return f"{first}{shortened(url, widths[0])}\n{second}{shortened(original, widths[1])}"
 

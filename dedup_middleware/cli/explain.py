@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,13 @@ from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
+from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.order.addresses import address_of
 from dedup_middleware.reasons import Outcome, message_of
-from dedup_middleware.records.crawls import Counts, read_counts
-from dedup_middleware.records.log import Record, RecordFilter, Records, log_exists
+from dedup_middleware.records.log import Record, RecordFilter, Records, crawl_lines, log_exists
 from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import columns, plural, shortened, styled
 from dedup_middleware.text.clauses import marked_sentences, one_line
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
 
 
 def explain(config: Config, url: str) -> dict[str, Any]:
-    """Return what the store and the log contain of *url*; :class:`NothingFoundError` if that is nothing."""
+    """Return what the store and the records contain of *url*; :class:`NothingFoundError` if that is nothing."""
     url = as_requested(url)
     shown = without_secrets(url, redact=config.redact_query)
     last = None
     if config.log is not None and log_exists(config.log):
         for record in Records(config.log, RecordFilter(url=shown)):
-            last = record
+            last = record.standing_on(last)
     stored, last_form, note = None, fetched_last(config, url), ""
     try:
         stored = _stored(config, url)
     except StoreLockedError as error:
-        note = f"{str(error).rstrip('.')}. Until then, only the log is shown."
+        note = f"{str(error).rstrip('.')}. Until then, only the records are shown."
     if last is None and stored is None and last_form is None:
-        log = "" if config.log is None else f" and the log {config.log}"
+        log = "" if config.log is None else f" and the records {config.log}"
         why = note or "A page without items is not stored."
         store = without_secrets(config.store, redact=False)
         raise NothingFoundError(f"Nothing found for {shown} in the store {store}{log}. {why}")
@@ -64,9 +64,9 @@ def fetched_last(config: Config, url: str) -> dict[str, Any] | None:
     """Return what a crawl has counted of the form of *url*, if it has fetched requests of that form last."""
     address, found = address_of(url), None
     if config.log is not None and address is not None:
-        for line in read_counts(config.log):
-            for form in line.last if isinstance(line, Counts) else ():
-                found = form if form.form == address.form else found
+        with suppress(RecordsError):
+            for line in crawl_lines(config.log):
+                found = next((form for form in line.last if form.form == address.form), found)
     return None if found is None else msgspec.to_builtins(found)
 
 
@@ -108,7 +108,7 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
     return {
         "kind": "original" if page.original is None else "duplicate",
         "since": page.time,
-        "run": page.run,
+        "crawl": page.run,
         "text": page.text_mark,
         "clauses": len(page.hashes),
         "original_url": original.url if original else None,
@@ -191,7 +191,7 @@ def examined_text(found: Examined) -> str:
     lines = [
         one_line(shown["url"]),
         f"  compared with {one_line(shown['other_url'])}",
-        f"  {where if shown['same_site'] else 'across sites'}: {shown['score']:.0%} of its text is there",
+        f"  {where if shown['same_site'] else 'across sites'}: {shown['score']:.2f} of its text is there",
         "",
         styled(shown["verdict"], "bold") + reason,
     ]
@@ -216,7 +216,7 @@ def record_text(record: Record, width: int | None = None) -> str:
     """Return *record* for a person in at most *width* columns, ``None`` for any: a line, and the details below."""
     # All duplicates have an outcome of their own; other pages are kept.
     what = one_line(record.outcome if record.outcome != Outcome.KEPT else record.verdict)
-    score = "" if record.score is None else f"{record.score:.0%}"
+    score = "" if record.score is None else f"{record.score:.2f}"
     details = [
         ("original", record.original_url),
         ("reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))),
@@ -240,7 +240,8 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
     if explanation["note"]:
         lines.append(f"  ({explanation['note']})")
     if record is not None:
-        is_of_stored = stored is None or is_marked(record["text"], stored["text"])
+        # A record without a text has only what is counted.
+        is_of_stored = stored is None or not record["text"] or is_marked(record["text"], stored["text"])
         lines += [
             "",
             f"Last record{'' if is_of_stored else ', of an earlier text'}:",
@@ -260,7 +261,7 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
         if stored["original_url"] is None:
             yield f"Stored {since} as a duplicate of a page that is not stored any more:"
         else:
-            yield f"Stored {since} as a duplicate ({stored['score']:.0%} of its text) of"
+            yield f"Stored {since} as a duplicate ({stored['score']:.2f} of its text) of"
             if stored["original_changed"]:
                 yield f"  {one_line(stored['original_url'])}, which has changed since"
                 yield "Its text:"
@@ -276,7 +277,7 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
         yield f"Stored {since} as an original of {stored['clauses']} clauses, repeated by {count}:"
         yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
         if stored["nearest"] is not None:
-            yield f"Nearest of the other originals, with {stored['nearest']['score']:.0%} of its text:"
+            yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"
             yield f"  {one_line(stored['nearest']['url'])}"
         yield "Its text:"
         yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)

@@ -7,7 +7,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import add_run_option, whole_file
+from dedup_middleware.cli.call import add_crawl_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.plugin.messages import crawl_command
 from dedup_middleware.report import page
@@ -25,15 +25,15 @@ _DEFAULT = "report.html"
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default=_DEFAULT, help=f"file to write (default: {_DEFAULT})")
-    add_run_option(parser)
+    add_crawl_option(parser)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(call: Call) -> None:
     """Write the report, and print its name."""
     config, opts = call.config, call.opts
-    with progress("reading the log and the store") as step:
-        report = gather(config, opts.run, step=step)
+    with progress("reading the records and the store") as step:
+        report = gather(config, opts.crawl, step=step)
     report.summary["commands"] = {
         "allow": crawl_command(config, "allow"),
         "tune": crawl_command(config, "tune", "--labels", "dedup-labels.jsonl"),
@@ -44,9 +44,7 @@ def run(call: Call) -> None:
     counts = {name: report.summary[name] for name in ("records", "duplicates", "bytes", "note")}
     counts |= {"pages": crawls["sum"]["pages"], "items_dropped": crawls["sum"]["items_dropped"]}
     note = f", without the texts of the store: {counts['note']}" if counts["note"] else ""
-    pages = (
-        plural(counts["records"], "record") if crawls["uncounted"] else plural(sum(counts["pages"].values()), "page")
-    )
+    pages = plural(sum(counts["pages"].values()), "page")
     found = f"{plural(counts['duplicates'], 'duplicate')} in {pages}"
     line = f"Wrote {opts.output}: {found}{note}"
     print(json.dumps({"output": opts.output, **counts}) if opts.json else one_line(line))
@@ -54,4 +52,4 @@ def run(call: Call) -> None:
         tell(f"Cannot open a browser. Open {opts.output} yourself.")
 
 
-COMMANDS = {"report": Subcommand(run, ("report --open", "report --run last -o last.html"), _add_options)}
+COMMANDS = {"report": Subcommand(run, ("report --open", "report --crawl last -o last.html"), _add_options)}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ORDER, _PROCESSOR = 100, "queryRemoval"
 # An empty line, which is nothing in JSON, marks a file of ours: the format has no place for a name.
 _EXPORT = b"[\n\n"
-_OWN_TEXT = {VerdictKind.RELATED.value, VerdictKind.UNCHANGED.value}
+_OWN_TEXT = {VerdictKind.NEW.value, VerdictKind.RELATED.value, VerdictKind.UNCHANGED.value}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,18 +34,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def learned(records: Records, host: str | None = None) -> list[Rule]:
-    """Return the rules of *host*, or of all, that *records* show, those with most texts first: as a crawl learns them.
-
-    New pages have no record; of these, only those that another page repeats are known, by its record.
-    """
+    """Return the rules of *host*, or all, as a crawl would learn them from *records*: those with most texts first."""
     rules, known = Rules(), set[str]()
     for record in records:
-        repeated = record.original_url if record.verdict == VerdictKind.DUPLICATE.value else None
-        if repeated is not None and repeated not in known:
-            known.add(repeated)
-            rules.learn(repeated, repeated)
-        if repeated is not None or record.verdict in _OWN_TEXT:
-            rules.learn(record.url, repeated or record.url)
+        if not record.is_duplicate and record.verdict not in _OWN_TEXT:
+            continue
+        text = (record.original_url if record.is_duplicate else None) or record.url
+        # The record of the original may be in another file.
+        for url in dict.fromkeys((text, record.url)):
+            if url != text or url not in known:
+                rules.learn(url, text)
+        known.add(text)
     found = [rule for rule in rules.all() if len(rule.texts) >= LEAST_TEXTS]
     if host is not None:
         found = [rule for rule in found if is_under(host_of(f"http://{rule.shape}"), [host])]

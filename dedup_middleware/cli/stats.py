@@ -1,17 +1,15 @@
-"""``scrapy dedup stats``: counts the records of the log."""
+"""``scrapy dedup stats``: counts the records."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import add_run_option
+from dedup_middleware.cli.call import add_crawl_option
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import NothingFoundError
-from dedup_middleware.records.counts import counts_of
-from dedup_middleware.records.crawls import KINDS, crawl_named, read_counts
-from dedup_middleware.records.log import log_of
-from dedup_middleware.report.crawls import Crawls
+from dedup_middleware.records.counts import Counts, summary
+from dedup_middleware.records.log import RecordFilter, Records, crawl_named, log_of
 from dedup_middleware.terminal import Table, columns, rendered
 from dedup_middleware.text.clauses import one_line
 
@@ -24,40 +22,35 @@ _LISTED = 10
 
 def run(call: Call) -> None:
     """Print the counts."""
-    found = stats(call.config, call.opts.run)
+    found = stats(call.config, call.opts.crawl)
     print(json.dumps(found) if call.opts.json else stats_text(found, columns()))
 
 
-def stats(config: Config, run: str | None = None) -> dict[str, Any]:
-    """Return the counts of the log, or of one *run* there; :class:`RecordsError` without such records."""
-    log = log_of(config)
-    run = crawl_named(log, run)
-    counts, pages = counts_of(log, run), Crawls(read_counts(log), run).sum.pages
-    if run and not counts.records and not pages:
-        raise NothingFoundError(f"No record of the crawl {run} in {log}.")
+def stats(config: Config, crawl: str | None = None) -> dict[str, Any]:
+    """Return the counts of the records, or of one *crawl*, named as in Scrapy's stats; :class:`RecordsError`."""
+    log, counts = log_of(config), Counts()
+    crawl = crawl_named(log, crawl)
+    for record in Records(log, RecordFilter(crawl=crawl)):
+        counts.add(record)
+    if crawl and not counts.numbers:
+        raise NothingFoundError(f"No record of the crawl {crawl} in {log}.")
     return {
-        "log": str(log),
-        "pages": {kind: pages[kind] for kind in KINDS if pages[kind]},
-        "verdicts": dict(counts.verdicts.most_common()),
-        "outcomes": dict(counts.outcomes.most_common()),
-        "unchecked": dict(counts.unchecked.most_common()),
-        "kept": dict(counts.kept.most_common()),
-        "items_dropped": counts.items_dropped,
+        "records": str(log),
+        "stats": {f"dedup/{name}": number for name, number in sorted(counts.numbers.items()) if number},
         "hosts": {f"{host} repeats {other}": count for (host, other), count in counts.pairs.most_common(_LISTED)},
     }
 
 
 def stats_text(found: dict[str, Any], width: int | None = None) -> str:
-    """Return what :func:`stats` found for a person in at most *width* columns: a table of each kind."""
-    pages = sum(found["pages"].values())
-    among = f"{pages} pages crawled, " if pages else ""
-    lines = [f"{one_line(found['log'])}: {among}{found['items_dropped']} items dropped"]
-    # The kinds of pages say what the verdicts do, and which pages were new.
-    for name in ("pages" if pages else "verdicts", "outcomes", "unchecked", "kept", "hosts"):
-        rows = [(one_line(key), str(value)) for key, value in found[name].items()]
+    """Return what :func:`stats` found for a person in at most *width* columns: the summary, as a crawl logs it."""
+    numbers = {name.removeprefix("dedup/"): number for name, number in found["stats"].items()}
+    lines = [one_line(found["records"]), *(f"  {label:<30} {value:>7}" for label, value in summary(numbers))]
+    kept = {name.removeprefix("kept/"): number for name, number in numbers.items() if name.startswith("kept/")}
+    for heading, counts in (("kept because of", kept), ("hosts", found["hosts"])):
+        rows = [(one_line(key), str(value)) for key, value in sorted(counts.items(), key=lambda row: -row[1])]
         if rows:
-            lines += ["", rendered(Table(("kind" if name == "pages" else name, "pages"), rows), width)]
+            lines += ["", rendered(Table((heading, "pages"), rows), width)]
     return "\n".join(lines)
 
 
-COMMANDS = {"stats": Subcommand(run, ("stats", "stats --run last --json"), add_run_option)}
+COMMANDS = {"stats": Subcommand(run, ("stats", "stats --crawl last --json"), add_crawl_option)}

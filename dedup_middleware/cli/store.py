@@ -22,7 +22,6 @@ from dedup_middleware.index import schema, transfer
 from dedup_middleware.index.dropped_items import Release
 from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.records.crawls import remove_counts
 from dedup_middleware.records.log import (
     host_named,
     log_exists,
@@ -193,12 +192,12 @@ def _forgotten_text(config: Config, chosen: Chosen, *, is_dry_run: bool) -> str:
 
 
 def _add_reset_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--log", action="store_true", help="delete the log of records too")
+    parser.add_argument("--log", action="store_true", help="delete the records too")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def reset(call: Call) -> None:
-    """Delete the store, and the log if that is wanted, after confirmation."""
+    """Delete the store, and the records if that is wanted, after confirmation."""
     opts = call.opts
     try:
         config = call.config
@@ -212,19 +211,17 @@ def reset(call: Call) -> None:
         refuse_foreign_log(path)
     doomed = [
         *[f"the store {shown_store} with its dropped items"] * store_exists(store),
-        *(f"the log {path}" for path in logs),
+        *(f"the records {path}" for path in logs),
     ]
     if doomed and not opts.yes:
         confirm(f"This deletes {' and '.join(doomed)}.")
     removed = destroy_store(store)
     logs = [path for path in logs if remove_log(path)]
-    for path in logs:
-        remove_counts(path)
     if opts.json:
         shown = None if config.log is None else str(config.log)
         print(json.dumps({"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)}))
         return
-    lines = [f"Deleted the store {shown_store}"] * removed + [f"Deleted the log {path}" for path in logs]
+    lines = [f"Deleted the store {shown_store}"] * removed + [f"Deleted the records {path}" for path in logs]
     print("\n".join(lines) or f"No store at {shown_store}; nothing to do")
 
 

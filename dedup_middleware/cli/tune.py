@@ -1,4 +1,4 @@
-"""``scrapy dedup tune``: replays the log at other thresholds, and suggests one from pairs that a person labels."""
+"""``scrapy dedup tune``: replays the records at other thresholds, and suggests one from pairs that a person labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.cli.call import add_host_option, add_run_option
+from dedup_middleware.cli.call import add_crawl_option, add_host_option
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import another
@@ -46,7 +46,7 @@ class _Pair(NamedTuple):
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_run_option(parser)
+    add_crawl_option(parser)
     add_host_option(parser)
     parser.add_argument("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT)
     parser.add_argument(
@@ -77,14 +77,14 @@ def run(call: Call) -> None:
             "Use `scrapy dedup compare` to try its options."
         )
     log = log_of(config)
-    records, labels = open_records(log, run=opts.run, host=opts.host), Answers.beside(log)
+    records, labels = open_records(log, crawl=opts.crawl, host=opts.host), Answers.beside(log)
     if opts.labels is not None:
         given = Answers.given(opts.labels)
         tell(f"{plural(len(given.about()), 'label')} in {opts.labels}, {labels.add_newer(given)} of them new")
     found, current = tuning.recorded(counted(records, "records read")), config.threshold
     if not found.cases:
         raise NothingFoundError(
-            f"No verdict in {log} depends on the threshold. Crawl first, or widen --run and --host."
+            f"No verdict in {log} depends on the threshold. Crawl first, or widen --crawl and --host."
         )
     rows = tuning.rows_of(found.cases, current, opts.at)
     near = tuning.borderline(found.cases, current, opts.show, labelled=labels.about())
@@ -107,8 +107,8 @@ def _pairs(config: Config, records: Records, near: list[Case]) -> list[_Pair]:
     read = {number: record for number, record in enumerate(islice(records, last)) if number in wanted}
     with stored(config) as (store, note):
         if store is None and near:
-            tell(f"Only the evidence in the log is shown: {note}")
-        # A log that is removed meanwhile has no records.
+            tell(f"Only the evidence in the records is shown: {note}")
+        # A file that is removed meanwhile has no records.
         return [
             _Pair(case, record, None if store is None else store.side_by_side(record))
             for case in near

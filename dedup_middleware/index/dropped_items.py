@@ -42,7 +42,7 @@ class Release(NamedTuple):
 
     spider: str
     """The spider whose crawls may release it."""
-    crawl: str
+    jobdir: str
     """The only JOBDIR whose crawl may; empty for any, and where a person has allowed its page."""
     by_person: bool
     """Whether a person has allowed its page: then it is kept in any case."""
@@ -67,8 +67,8 @@ class DroppedItem(NamedTuple):
     original: int
     """The number of the page that its page repeats; of an item that was kept, that of its own page."""
     spider: str
-    run: str
     crawl: str
+    jobdir: str
     """The only JOBDIR whose crawl may release it; empty for any."""
     for_feed: bool
     """Whether a feed wanted it: then it waits for a crawl in which one does."""
@@ -127,7 +127,7 @@ class DroppedItems:
         It is marked as to be released, by other processes once this one is not at work any more.
         """
         pairs = self.pairs(item)
-        release = Release(item.spider, item.crawl, by_person=False, holder=self.holder)
+        release = Release(item.spider, item.jobdir, by_person=False, holder=self.holder)
         return [*pairs, (_release_key(pairs[0][0][1:]), schema.encode(release))]
 
     def deletes(self, items: Iterable[DroppedItem]) -> list[bytes]:
@@ -171,17 +171,17 @@ class DroppedItems:
         return [
             (
                 _release_key(item.key),
-                schema.encode(Release(item.spider, "" if by_person else item.crawl, by_person, holder)),
+                schema.encode(Release(item.spider, "" if by_person else item.jobdir, by_person, holder)),
             )
             for item, mark, holder in zip(items, marks, holders, strict=True)
             if by_person or mark is None
         ]
 
-    def releases(self, spider: str, crawl: str) -> Iterator[Release]:
-        """Yield what a crawl of *spider* is to release, oldest first; *crawl* names its JOBDIR, if any. One scan."""
+    def releases(self, spider: str, jobdir: str) -> Iterator[Release]:
+        """Yield what a crawl of *spider* is to release, oldest first; *jobdir* names its JOBDIR, if any. One scan."""
         for key, value in list(self._store.scan(*schema.RELEASES)):
             release = schema.decode(Release, value)
-            if release.spider == spider and release.crawl in ("", crawl):
+            if release.spider == spider and release.jobdir in ("", jobdir):
                 yield release._replace(key=key[1:])
 
     def is_free(self, release: Release) -> bool:

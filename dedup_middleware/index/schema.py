@@ -270,7 +270,7 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """Of the content of its items: whether all hashes of the page are in it, the other hashes, values, has_text."""
     original: tuple[int, Annotated[float, msgspec.Meta(ge=0, le=1)], bytes] | None
     """Of a duplicate: its original's number, its score, and the original's content."""
-    standing: tuple[bytes, str, float | None, str, tuple[str, ...], tuple[str, ...]] | None = None
+    standing: tuple[bytes, str, float | None, str] | None = None
     """Of an original: see `Standing`."""
 
 
@@ -305,7 +305,7 @@ def encode_page(page: StoredPage) -> bytes:
         ),
         items,
         None if page.original is None else (page.original, page.score, page.original_digest),
-        None if page.standing is None else _whole_texts(page.standing),
+        page.standing,
     )
     return encode(record)
 
@@ -357,11 +357,6 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
         score=score,
         standing=None if record.standing is None else Standing(*record.standing),
     )
-
-
-def _whole_texts(standing: Standing) -> Standing:
-    texts = (tuple(map(whole, each)) for each in (standing.difference, standing.evidence))
-    return Standing(*standing[:-2], *texts)
 
 
 def _joined(hashes: Iterable[bytes]) -> bytes:

@@ -74,7 +74,7 @@ class DedupDownloaderMiddleware(Component):
         self._extension.visits[response] = Entry(deduplication, visit)
         match, kind = visit.verdict.match, visit.verdict.kind
         if match is not None and kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
-            response.flags.append(f"dedup: {kind.value} {match.score:.0%}")
+            response.flags.append(f"dedup: {kind.value} {match.score:.2f}")
 
     def _visit(
         self, deduplication: Deduplication, request: Request, response: Response, identities: tuple[bytes, ...]

@@ -21,6 +21,7 @@ from dedup_middleware import item_codec
 from dedup_middleware.errors import (
     DedupError,
     FeedError,
+    RecordsError,
     StoreAwayError,
     StoreCorruptError,
     StoreError,
@@ -28,14 +29,15 @@ from dedup_middleware.errors import (
     StoreVersionError,
 )
 from dedup_middleware.model import Action
-from dedup_middleware.opening import deduplication_of, name_of_jobdir, new_run, open_at_once, open_for_crawl
+from dedup_middleware.opening import deduplication_of, name_of_jobdir, new_crawl, open_at_once, open_for_crawl
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
 from dedup_middleware.plugin.requests import RequestOrder
 from dedup_middleware.plugin.threads import Threads, sleep
-from dedup_middleware.records.crawls import last_begin
+from dedup_middleware.records.counts import mostly_unchecked
+from dedup_middleware.records.log import last_crawl_line
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import is_enabled, unknown_settings
 from dedup_middleware.visit import Listener
@@ -144,13 +146,16 @@ class DedupExtension(Listener):
             return
         self._warn_of_gaps()
         config = read_config(settings, spider)
-        before = last_begin(config.log) if config.log_is_default and config.log is not None else None
+        before = None
+        if config.log_is_default and config.log is not None:
+            with suppress(OSError, RecordsError):
+                before = last_crawl_line(config.log)
         opened = self.opened = await open_for_crawl(config, sleep)
         self.feeds.snapshot()
         overwritten = opened.config.overwritten
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
-        self._begin(opened, new_run() if overwritten or not jobdir else jobdir, jobdir)
+        self._begin(opened, new_crawl() if overwritten or not jobdir else jobdir, jobdir)
         for line in messages.at_start(opened):
             self.inform(line)
         for line in messages.warnings_at_start(opened, before):
@@ -299,7 +304,6 @@ class DedupExtension(Listener):
     def item_scraped(self, item: Any, response: Response | None) -> None:
         if self.deduplication is None:
             return
-        self.count("items/kept")
         came_as = item_type.get()
         taken = self.feeds.took(item, came_as)
         item_type.set(None)
@@ -374,20 +378,19 @@ class DedupExtension(Listener):
         self.passing.clear()
         self._close_files()
         self.deduplication = None
-        stats = self.crawler.stats
-
-        def stat(name: str) -> int:
-            return int(stats.get_value(f"dedup/{name}", 0))
-
-        summary = messages.at_end(opened, stat, is_away=deduplication.awaits_store)
+        stats = self.crawler.stats.get_stats().items()
+        numbers = {name.removeprefix("dedup/"): value for name, value in stats if name.startswith("dedup/")}
+        # The counts of records are what `scrapy dedup stats` has, whatever a stats collector makes of them.
+        numbers |= deduplication.recorder.counts.numbers
+        summary = messages.at_end(opened, numbers, is_away=deduplication.awaits_store)
         logger.info(summary, extra={"spider": self.crawler.spider})
-        if (warning := messages.warning_at_end(stat)) is not None:
+        if (warning := mostly_unchecked(numbers)) is not None:
             self.warn(warning)
         if fields := deduplication.item_check.fields_not_found:
             self.warn(messages.fields_not_found(fields))
 
     def _close_files(self) -> None:
-        """Close the log and the store; a second call does nothing."""
+        """Close the records and the store; a second call does nothing."""
         for file in () if self.opened is None else (self.opened.log, self.opened.store):
             try:
                 if file is not None:

@@ -1,22 +1,20 @@
-"""Formats the lines of a crawl's log: at its start, meanwhile, and at its end."""
+"""Formats the lines in Scrapy's log: at its start, meanwhile, and at its end."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedup_middleware.model import Action
-from dedup_middleware.reasons import Reason
-from dedup_middleware.records.counts import NOT_COUNTED, mostly_unchecked
+from dedup_middleware.records.counts import summary
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.opening import Resources
-    from dedup_middleware.records.crawls import Begin
+    from dedup_middleware.records.crawls import CrawlLine
     from dedup_middleware.settings import Config
 
 
@@ -31,15 +29,15 @@ def at_start(opened: Resources) -> Iterator[str]:
     uri = without_secrets(config.store, redact=False)
     action = "none (pass-through)" if opened.trouble and config.action is Action.DRY_RUN else config.action.value
     scope = f"{config.scope.value} ({config.scope_reason})"
-    yield f"action {action}, scope {scope}, store {uri} ({age}), log {config.log or 'none'}"
+    yield f"action {action}, scope {scope}, store {uri} ({age}), records {config.log or 'none'}"
 
 
 #: The settings that choose the store of a crawl.
 _CHOOSING = ("DEDUP_STORE", "DEDUP_FINGERPRINT")
 
 
-def warnings_at_start(opened: Resources, before: Begin | None = None) -> Iterator[str]:
-    """Yield how the crawl differs from what was set, and from the crawl that began *before* in its default log."""
+def warnings_at_start(opened: Resources, before: CrawlLine | None = None) -> Iterator[str]:
+    """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its default records."""
     config = opened.config
     if opened.trouble:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
@@ -60,7 +58,7 @@ def warnings_at_start(opened: Resources, before: Begin | None = None) -> Iterato
         other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
         yield (
             f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
-            "report mix the records of both. Set DEDUP_LOG to give each store a log of its own"
+            "report mix the records of both. Set DEDUP_LOG to give each store its own records"
         )
     if opened.no_records:
         yield f"{opened.no_records} This crawl keeps no records"
@@ -118,56 +116,24 @@ def template_found(pages: int) -> str:
     )
 
 
-def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
-    """Return how many pages the crawl did not check, by reason; *stat* gives the value of a ``dedup/*`` stat."""
-    return +Counter({reason.value: _unchecked(reason, stat) for reason in Reason if reason not in NOT_COUNTED})
-
-
-def _unchecked(reason: Reason, stat: Callable[[str], int]) -> int:
-    return stat(f"unchecked/{reason}")
-
-
-def warning_at_end(stat: Callable[[str], int]) -> str | None:
-    """Return the warning that a crawl did not check most of its pages, or of its items; ``None`` if it did."""
-    unchecked = unchecked_pages(stat)
-    others = sum(_unchecked(reason, stat) for reason in NOT_COUNTED)
-    pages = mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
-    if pages is not None:
-        return pages
-    # An error has reported a store that failed.
-    reasons = (reason for reason in Reason if reason is not Reason.STORE_FAILED)
-    items = +Counter({reason.value: stat(f"items/unchecked/{reason}") for reason in reasons})
-    checked = stat("items/kept") + stat("items/dropped") - sum(items.values())
-    return mostly_unchecked(items, checked, "items")
-
-
 def fields_not_found(fields: Iterable[str]) -> str:
     """Return the warning that no item had these *fields*, which a setting names."""
     return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
 
 
-def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> str:
-    """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat, and its store *is away* or not."""
+def at_end(opened: Resources, numbers: Mapping[str, int], *, is_away: bool) -> str:
+    """Return the summary of a crawl with these *numbers*, its stats; its store *is away* or not."""
     config = opened.config
-    lines = [
-        *_pages(stat),
-        ("items kept", stat("items/kept")),
-        ("items dropped", stat("items/dropped")),
-        ("links followed last", stat("outlinks_last")),
-    ]
     sometimes = (
-        ("items/dropped_for_earlier_crawls", "dropped for earlier crawls"),
-        ("items/tagged", "duplicates tagged"),
         ("items/tag_refused", "items that cannot be tagged"),
-        ("items/would_drop", "duplicates not dropped"),
         ("items/not_storable", "duplicates not storable"),
-        ("items/released", "dropped items released"),
         ("requests_last", "requests fetched last"),
         ("upgrades", "originals replaced"),
         ("away", "times the store was away"),
         ("away_seconds", "  seconds in all"),
     )
-    lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
+    lines = [*summary(numbers), ("links followed last", numbers.get("outlinks_last", 0))]
+    lines += ((label, numbers[name]) for name, label in sometimes if numbers.get(name))
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
     if is_away:
         text += "\n  the store is still away: pages that were not durable are new to the next crawl"
@@ -175,7 +141,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         text += f"\n  pass-through: nothing was dropped, because {opened.trouble}"
     if config.log is not None:
         where = {
-            "records until the failure" if stat("failures") else "records": config.log,
+            "records until the failure" if numbers.get("failures") else "records": config.log,
             "list the duplicates": crawl_command(config, "log"),
             "open the report": crawl_command(config, "report", "--open"),
         }
@@ -183,27 +149,8 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
     return f"dedup summary{text}"
 
 
-def _pages(stat: Callable[[str], int]) -> Iterator[tuple[str, int]]:
-    """Yield the lines about pages, each with its count. Each page is in one line below the first, and in its sum."""
-    lists = Counter({Reason.TOO_LITTLE_TEXT.value: stat("lists")})
-    unchecked = unchecked_pages(stat) - lists
-    sometimes = (
-        ("without items", stat("without_items")),
-        ("list pages (no items)", lists.total()),
-        ("switched off", _unchecked(Reason.SWITCHED_OFF, stat)),
-        ("checked by item", _unchecked(Reason.ITEMS_CHECKED, stat)),
-    )
-    pages, duplicates, not_checked = stat("pages"), stat("verdict/duplicate"), sum(unchecked.values())
-    yield "pages", pages
-    yield "  kept", pages - duplicates - not_checked - sum(count for _, count in sometimes)
-    yield "  duplicates", duplicates
-    yield from ((f"  {label}", count) for label, count in sometimes if count)
-    yield "  unchecked", not_checked
-    yield from ((f"    {reason}", count) for reason, count in unchecked.most_common())
-
-
 def crawl_command(config: Config, *words: str) -> str:
-    """Return the command ``scrapy dedup WORDS`` for the log and the store of this crawl.
+    """Return the command ``scrapy dedup WORDS`` for the records and the store of this crawl.
 
     With its spider where that leads there: in the project, if no setting names another log.
     """

@@ -1,111 +1,172 @@
-"""Counts the records of a log, and warns where most pages of a crawl were not checked.
+"""Counts records, with the names of Scrapy's stats, and sums up the counts for people.
 
-Unchecked pages are kept: where they are most of a crawl, the plugin has next to no effect. Two kinds do not count:
-pages for which the user has switched the plugin off, and pages whose items are checked one by one.
+A crawl counts its records as it writes them. The commands count the same records with the same function, so that the
+summary of a crawl, its stats, ``scrapy dedup stats``, ``doctor`` and the report have the same numbers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.reasons import DIFFERENCES, Reason
-from dedup_middleware.records.log import CODES, OTHER, blocks, opened, parse_record
+from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from dedup_middleware.records.log import Record
 
+#: Kinds of page. Each page has one; the first three and tagged duplicates are kept.
+KINDS = ("new", "related", "unchanged", "duplicate", "without_items", "lists", "unchecked", "skipped")
+#: Stands for the host of a URL that has none.
+NO_HOST = "?"
+#: Reasons of unchecked pages that count neither as checked nor as unchecked: the user has switched the plugin off for
+#: these pages, or their items are checked one by one.
+NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_CHECKED)
 # Pairs of hosts that are counted at once. Of more, those that were met least are counted from 1 again.
 _MAX_PAIRS = 100_000
 # A host name has at most 253 characters, and a scheme and a port a few more.
 _MAX_ORIGIN = 300
-_DUPLICATE = VerdictKind.DUPLICATE.value
+_DUPLICATE, _UNCHECKED = VerdictKind.DUPLICATE.value, VerdictKind.UNCHECKED.value
+_LITTLE_TEXT = Reason.TOO_LITTLE_TEXT.value
+_FOR_EARLIER = "items/dropped_for_earlier_crawls"
 
 
-class _Line(msgspec.Struct, gc=False):
-    """The fields of a record that are counted."""
-
-    run: str
-    url: str
-    verdict: str
-    outcome: str
-    original_url: str | None = None
-    reason: str = ""
-    items_dropped: int = 0
-    items_kept: int = 0
+@lru_cache(maxsize=100_000)
+def _host_of_origin(origin: str) -> str:
+    return host_of(origin) or NO_HOST
 
 
-@dataclass(slots=True)
-class Counts:
-    """How many records of each kind a log has. Its size is bounded for any log."""
-
-    verdicts: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
-    """By reason: pages that were kept because of a difference, though another one has their text."""
-    unchecked: Counter[str] = field(default_factory=Counter)
-    """By reason: pages that were not checked, without lists."""
-    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By host of the page and of its original: duplicates."""
-    items_dropped: int = 0
-
-    @property
-    def records(self) -> int:
-        """How many records there are in all."""
-        return self.verdicts.total()
-
-    def add(self, lines: Iterable[_Line | Record]) -> None:
-        """Add these records."""
-        for line in lines:
-            verdict, reason = _code("verdict", line.verdict), _code("reason", line.reason)
-            self.verdicts[verdict] += 1
-            self.outcomes[_code("outcome", line.outcome)] += 1
-            self.items_dropped += line.items_dropped
-            if verdict == _DUPLICATE:
-                self.pairs[_host(line.url), _host(line.original_url or "")] += 1
-            if reason in DIFFERENCES:
-                self.kept[reason] += 1
-            has_items = bool(line.items_kept or line.items_dropped)
-            if kind_of(verdict, reason, has_items=has_items) == VerdictKind.UNCHECKED.value:
-                self.unchecked[reason] += 1
-        if len(self.pairs) > _MAX_PAIRS:
-            self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
-
-
-def _code(name: str, value: str) -> str:
-    return value if value in CODES[name] else OTHER
-
-
-def _host(url: str) -> str:
+def host_at(url: str) -> str:
+    """Return the host of *url*, or `NO_HOST`."""
     origin = "/".join(url.split("/", 3)[:3])
-    return (host_of(origin) if len(origin) <= _MAX_ORIGIN else "") or "?"
+    return _host_of_origin(origin) if len(origin) <= _MAX_ORIGIN else NO_HOST
 
 
-def counts_of(path: Path, run: str | None = None) -> Counts:
-    """Return the counts of the log at *path*, or of the crawl *run*; :class:`RecordsError` if it cannot be read."""
-    found, decoder = Counts(), msgspec.json.Decoder(_Line)
-    with opened(path) as file:
-        for block in blocks(file):
-            lines: Iterable[_Line | Record]
-            try:
-                lines = decoder.decode_lines(block)
-            except (msgspec.MsgspecError, ValueError):
-                # Half a character is JSON to Python alone; and a line may be torn, or no record.
-                read = (parse_record(line.decode("utf8", "replace")) for line in block.splitlines(keepends=True))
-                lines = [record for record in read if record is not None]
-            found.add(line for line in lines if run in (None, line.run))
-    return found
+def kind_of(record: Record) -> str | None:
+    """Return the kind of the page of *record*; ``None`` if it is about released items, and counts no page."""
+    has_items = bool(record.items_kept or record.items_dropped)
+    return _kind(record.verdict, record.outcome, record.reason, has_items)
 
 
-# --- pages that were not checked
+@lru_cache(maxsize=1_000)
+def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | None:  # noqa: FBT001 - a key of a cache
+    if outcome == Outcome.RELEASED.value:
+        return None
+    if verdict == _UNCHECKED:
+        is_list = reason == _LITTLE_TEXT and not has_items
+        return "skipped" if reason in NOT_COUNTED else "lists" if is_list else verdict
+    return verdict if has_items or verdict == _DUPLICATE else "without_items"
+
+
+def numbers_of(record: Record) -> tuple[tuple[str, int], ...]:
+    """Return what *record* adds to the stats, each with its name without ``dedup/``."""
+    items = record.items_dropped, record.items_kept, record.items_would_drop
+    return _numbers(record.verdict, record.outcome, record.reason, *items)
+
+
+@lru_cache(maxsize=10_000)
+def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
+    verdict: str, outcome: str, reason: str, dropped: int, kept: int, would_drop: int
+) -> tuple[tuple[str, int], ...]:
+    kind = _kind(verdict, outcome, reason, bool(kept or dropped))
+    numbers = {"items/dropped": dropped}
+    if kind is None:
+        numbers["items/released"] = kept
+    else:
+        numbers["pages"] = numbers[f"verdict/{verdict}"] = 1
+        # The items of a page whose items are checked have records of their own.
+        numbers["items/kept"] = 0 if reason == Reason.ITEMS_CHECKED.value else kept
+        numbers["items/tagged" if outcome == Outcome.TAGGED.value else "items/would_drop"] = would_drop
+        if kind in {"lists", "without_items"}:
+            numbers[kind] = 1
+        if verdict == _UNCHECKED:
+            numbers[f"unchecked/{reason}"] = 1
+        if kind == _UNCHECKED:
+            numbers[f"items/unchecked/{reason}"] = kept
+        elif reason in DIFFERENCES:
+            numbers[f"kept/{reason}"] = 1
+    return tuple((name, number) for name, number in numbers.items() if number)
+
+
+class Counts:
+    """The sums of the numbers of records, and who repeats whom. Its size is bounded for any records."""
+
+    def __init__(self) -> None:
+        self.numbers: Counter[str] = Counter()
+        self.pairs: Counter[tuple[str, str]] = Counter()
+        """By host of the page and of its original: duplicates."""
+        # Drops by their original, as long as the crawl has not kept that itself.
+        self._for_earlier: dict[int, int] = {}
+
+    def add(self, record: Record) -> tuple[tuple[str, int], ...]:
+        """Count *record*, and return what it adds."""
+        numbers = numbers_of(record)
+        if record.items_dropped and record.original_crawl != record.crawl:
+            original = hash((record.crawl, record.original_url))
+            self._for_earlier[original] = self._for_earlier.get(original, 0) + record.items_dropped
+            numbers += ((_FOR_EARLIER, record.items_dropped),)
+            if len(self._for_earlier) > _MAX_PAIRS:
+                del self._for_earlier[next(iter(self._for_earlier))]
+        elif record.items_kept and self._for_earlier:
+            drops = self._for_earlier.pop(hash((record.crawl, record.url)), 0)
+            numbers += ((_FOR_EARLIER, -drops),) if drops else ()
+        for name, number in numbers:
+            self.numbers[name] += number
+        if record.verdict == _DUPLICATE:
+            self.pairs[host_at(record.url), host_at(record.original_url or "")] += 1
+            if len(self.pairs) > _MAX_PAIRS:
+                self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
+        return numbers
+
+
+# --- for people
+
+
+def unchecked(numbers: Mapping[str, int]) -> Counter[str]:
+    """Return how many pages were not checked, by reason, without lists."""
+    pages = Counter({reason.value: numbers.get(f"unchecked/{reason}", 0) for reason in Reason})
+    for reason in NOT_COUNTED:
+        del pages[reason]
+    pages[_LITTLE_TEXT] -= numbers.get("lists", 0)
+    return +pages
+
+
+def summary(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the lines about pages and items, each with its count. Each page is in one line below the first."""
+    not_checked = unchecked(numbers)
+
+    def number(name: str) -> int:
+        return numbers.get(name, 0)
+
+    sometimes = (
+        ("without items", number("without_items")),
+        ("list pages (no items)", number("lists")),
+        ("switched off", number(f"unchecked/{Reason.SWITCHED_OFF}")),
+        ("checked by item", number(f"unchecked/{Reason.ITEMS_CHECKED}")),
+    )
+    pages, duplicates, others = number("pages"), number("verdict/duplicate"), sum(count for _, count in sometimes)
+    of_items = (
+        ("dropped for earlier crawls", number(_FOR_EARLIER)),
+        ("duplicates tagged", number("items/tagged")),
+        ("duplicates not dropped", number("items/would_drop")),
+        ("dropped items released", number("items/released")),
+    )
+    return [
+        ("pages", pages),
+        ("  kept", pages - duplicates - not_checked.total() - others),
+        ("  duplicates", duplicates),
+        *((f"  {label}", count) for label, count in sometimes if count),
+        ("  unchecked", not_checked.total()),
+        *((f"    {reason}", count) for reason, count in not_checked.most_common()),
+        ("items kept", number("items/kept")),
+        ("items dropped", number("items/dropped")),
+        *((label, count) for label, count in of_items if count),
+    ]
+
 
 #: In a smaller crawl a few lists of links can be most of the pages.
 MIN_PAGES = 10
@@ -128,34 +189,33 @@ REMEDIES: dict[str, str] = {
     "of links need no check",
     Reason.NO_FEATURES: "choose another DEDUP_FINGERPRINT",
     Reason.STILL_LEARNING: "crawl again with the same store: the method learns from the first pages",
-    Reason.STORE_FAILED: "see the error above in the log, and run `scrapy dedup doctor`",
+    Reason.STORE_FAILED: "see the error above in Scrapy's log, and run `scrapy dedup doctor`",
     Reason.STORE_UNREACHABLE: "check the server of the store",
-    Reason.ERROR: "report the traceback in the log: it is a bug of the plugin",
+    Reason.ERROR: "report the traceback in Scrapy's log: it is a bug of the plugin",
 }
 
 
-#: Reasons of unchecked pages that count neither as checked nor as unchecked.
-NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_CHECKED)
+def mostly_unchecked(numbers: Mapping[str, int]) -> str | None:
+    """Return the warning that most pages of a crawl, or of their items, were not checked; ``None`` if most were.
 
-
-def kind_of(verdict: str, reason: str, *, has_items: bool) -> str:
-    """Return the kind of a page with this *verdict*, which gave items or not."""
-    if verdict == VerdictKind.UNCHECKED.value:
-        is_list = reason == Reason.TOO_LITTLE_TEXT.value and not has_items
-        return "skipped" if reason in NOT_COUNTED else "lists" if is_list else verdict
-    return verdict if has_items or verdict == VerdictKind.DUPLICATE.value else "without_items"
-
-
-def mostly_unchecked(unchecked: Mapping[str, int], checked: int, what: str = "pages") -> str | None:
-    """Return the warning for a crawl with these *unchecked* pages by reason and so many *checked* ones, if any.
-
-    *what* may be the items of pages.
+    Unchecked pages are kept: where they are most of a crawl, the plugin has next to no effect.
     """
-    count = sum(unchecked.values())
-    total = count + checked
+    not_checked = unchecked(numbers)
+    not_checked[_LITTLE_TEXT] += numbers.get("lists", 0)
+    counted = numbers.get("pages", 0) - sum(numbers.get(f"unchecked/{reason}", 0) for reason in NOT_COUNTED)
+    if (pages := _warning(not_checked, counted, "pages")) is not None:
+        return pages
+    # An error has reported a store that failed.
+    reasons = (reason for reason in Reason if reason is not Reason.STORE_FAILED)
+    items = +Counter({reason.value: numbers.get(f"items/unchecked/{reason}", 0) for reason in reasons})
+    return _warning(items, numbers.get("items/kept", 0) + numbers.get("items/dropped", 0), "items")
+
+
+def _warning(not_checked: Counter[str], total: int, what: str) -> str | None:
+    count = not_checked.total()
     if total < MIN_PAGES or 2 * count <= total:
         return None
-    ((reason, most),) = Counter(unchecked).most_common(1)
+    ((reason, most),) = not_checked.most_common(1)
     return (
         f"{count} of {total} {what} were not checked for duplicates. The most frequent reason: {reason} ({most}). "
         f"What to do: {REMEDIES.get(reason, 'look it up in the documentation')}"

@@ -37,11 +37,11 @@ def dropped(config: Config, wanted: RecordFilter) -> Iterator[Iterator[DroppedIt
 
 
 def _chosen(index: Index, wanted: RecordFilter) -> Iterator[DroppedItem]:
-    if wanted.run == LAST:
-        run = ""
+    if wanted.crawl == LAST:
+        crawl = ""
         for item in index.dropped:
-            run = item.run
-        wanted = replace(wanted, run=run)
+            crawl = item.crawl
+        wanted = replace(wanted, crawl=crawl)
     return (item for item in index.dropped if wanted.has(item))
 
 

@@ -1,4 +1,4 @@
-"""Writes and reads the log: a line of JSON, ASCII only, for every page whose verdict is not "new"."""
+"""Writes and reads records: lines of JSON, ASCII only, one for every page, and two for every crawl."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import json
 import math
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from dedup_middleware import permissions
 from dedup_middleware.bounded import loads
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.crawls import CrawlLine
 from dedup_middleware.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 
 if TYPE_CHECKING:
@@ -36,14 +38,14 @@ DIFFERENCE_CHARACTERS = 100
 TITLE_CHARACTERS = 200
 #: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
 MAX_LINE = 2**20
-#: Names the crawl that has written the last record.
+#: Names the crawl that has written the last line.
 LAST = "last"
 #: Replaces a verdict, an outcome or a reason that is not ours: there may be any number of them.
 OTHER = "other"
 # Values of a record, of which it has some forty.
 _MAX_VALUES = 1_000
-# Bytes of a file that show what it is, some thirty records, and how each of these begins.
-_START, _FIRST = 32_768, b'{"time": "'
+# Bytes of a file that show what it is, some thirty records, and how the lines begin.
+_START, _PAGE, _CRAWL = 32_768, b'{"time":"', b'{"event":"'
 # Bytes that fit in the cache of a processor: larger blocks take half as long again.
 _BLOCK = 1 << 18
 #: The values of each field that has codes.
@@ -52,36 +54,43 @@ CODES: dict[str, frozenset[str]] = {
     "outcome": frozenset(outcome.value for outcome in Outcome),
     "reason": frozenset({"", *(reason.value for reason in Reason)}),
 }
+_VERDICTS, _OUTCOMES, _REASONS = CODES.values()
+_DUPLICATE, _RELATED = VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value
+_UNCHANGED = VerdictKind.UNCHANGED.value
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The verdict on one page, and what happened to its items."""
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The verdict on one page, and what happened to its items. A line has the fields that differ from their defaults.
+
+    Of a new page, and of an unchanged one that shared no text, a record has only what is counted.
+    """
 
     time: str
     """UTC, ISO 8601."""
     spider: str
-    run: str
+    crawl: str
     url: str
     verdict: str
-    outcome: str
+    outcome: str = Outcome.KEPT.value
     """``kept``, ``dropped``, ``tagged``, ``would_drop``, ``links_last`` for a duplicate without items, or
     ``released`` for one whose dropped items were released."""
     original_url: str | None = None
-    original_run: str | None = None
-    """The crawl that kept the original; another than ``run`` when the original is of an earlier crawl."""
+    original_crawl: str | None = None
+    """The crawl that kept the original; another than ``crawl`` when the original is of an earlier crawl."""
     score: float | None = None
     """Share of the page's non-boilerplate text that the original contains, 0-1."""
     reason: str = ""
     """A code, see `reasons`."""
     message: str = ""
     """The reason for people."""
-    difference: list[str] = field(default_factory=list)
+    difference: list[str] = []
     """At most five pieces of the page or item that the original lacks."""
-    evidence: list[str] = field(default_factory=list)
+    evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
     items_dropped: int = 0
     items_kept: int = 0
+    items_would_drop: int = 0
+    """Of the kept ones, those that the action ``drop`` would have dropped."""
     title: str = ""
     """At most 200 characters."""
     bytes: int = 0
@@ -101,38 +110,72 @@ class Record:
     @property
     def is_duplicate(self) -> bool:
         """Whether the page only repeats another one; keep all others."""
-        return self.verdict == VerdictKind.DUPLICATE.value
+        return self.verdict == _DUPLICATE
 
     @property
     def is_related(self) -> bool:
         """Whether the page was kept though it shares text; now, or when its text was read that is unchanged since."""
-        is_unchanged = self.verdict == VerdictKind.UNCHANGED.value and self.score is not None
-        return is_unchanged or self.verdict == VerdictKind.RELATED.value
+        return self.verdict == _RELATED or (self.verdict == _UNCHANGED and self.score is not None)
+
+    def standing_on(self, before: Record | None) -> Record:
+        """Return the record with what *before*, the one before of its page, shows: if it is unchanged since then."""
+        if before is None or self.verdict != _UNCHANGED or not is_marked(self.text, before.text):
+            return self
+        return replace(self, difference=before.difference, evidence=before.evidence)
 
     def to_line(self) -> str:
         """Return the record as one line of JSON, ASCII only, without its line end."""
-        return json.dumps(self.as_dict())
+        return to_line(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values. `dataclasses.asdict` copies them, and takes ten times as long."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return all fields as plain values."""
+        return asdict(self)
 
 
-def parse_record(line: str) -> Record | None:
+_encoder = msgspec.json.Encoder()
+_page_decoder, _crawl_decoder = msgspec.json.Decoder(Record), msgspec.json.Decoder(CrawlLine)
+
+
+def to_line(value: Record | CrawlLine) -> str:
+    """Return *value* as one line of JSON, ASCII only, without its line end."""
+    try:
+        line = _encoder.encode(value)
+        if line.isascii() and b"\x7f" not in line:
+            return line.decode("ascii")
+    except UnicodeEncodeError:  # half a character
+        pass
+    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
+
+
+def parse_record(line: bytes) -> Record | None:
     """Return the record that is in *line*, with `OTHER` for codes that are not ours; ``None`` if it has no record."""
     try:
-        record = msgspec.convert(loads(line, values=_MAX_VALUES), Record)
-    except (ValueError, msgspec.MsgspecError):
+        record = _page_decoder.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        # Half a character is JSON to Python alone.
+        try:
+            record = msgspec.convert(loads(line.decode("utf8", "replace"), values=_MAX_VALUES), Record)
+        except (ValueError, msgspec.MsgspecError):
+            return None
+    if record.verdict in _VERDICTS and record.outcome in _OUTCOMES and record.reason in _REASONS:
+        return record
+    return replace(record, **{name: OTHER for name, codes in CODES.items() if getattr(record, name) not in codes})
+
+
+def _parse_line(line: bytes) -> Record | CrawlLine | None:
+    if not line.startswith(_CRAWL):
+        return parse_record(line)
+    try:
+        return _crawl_decoder.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    others: dict[str, Any] = {name: OTHER for name, codes in CODES.items() if getattr(record, name) not in codes}
-    return replace(record, **others) if others else record
 
 
 # --- writing
 
 
 class RecordLog:
-    """Appends records to a file, each at once, so that a reader may follow."""
+    """Appends lines to a file, each at once, so that a reader may follow."""
 
     def __init__(self, path: Path, *, redact: bool = False) -> None:
         """Open *path* for appending, with its folders; :class:`RecordsError` if that cannot be done.
@@ -145,12 +188,10 @@ class RecordLog:
             permissions.make_folder(path.parent)
             permissions.make_file(path)
             if path.is_file() and not _is_ours(path):
-                raise _misnamed(f"DEDUP_LOG = {str(path)!r} is not a log of records. Set another path.")
-            torn = ends_torn(path)
+                raise _misnamed(f"DEDUP_LOG = {str(path)!r} has no records. Set another path.")
+            self._is_torn = ends_torn(path)
             # Without a buffer: what several processes append stays a line each.
             self._file = path.open("ab", buffering=0)
-            if torn:
-                self._file.write(b"\n")
         except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
             detail = getattr(error, "strerror", None) or error
             text = f"DEDUP_LOG = {str(path)!r} cannot be written ({detail}). Set another path"
@@ -158,16 +199,19 @@ class RecordLog:
                 raise _misnamed(f"{text}.") from error
             raise RecordsError(f"{text}, or make it and its folder writable.") from error
 
-    def append(self, record: Record) -> None:
+    def append(self, line: Record | CrawlLine) -> None:
         """Write one line; :class:`RecordsError` if the disk fails."""
         # The other URLs were redacted when the pages were read; this one is part of a page.
-        if record.canonical:
-            record = replace(record, canonical=without_secrets(record.canonical, redact=self._redact))
-        line = f"{record.to_line()}\n".encode("ascii")
+        if isinstance(line, Record) and line.canonical:
+            line = replace(line, canonical=without_secrets(line.canonical, redact=self._redact))
+        written = b"\n" * self._is_torn + f"{to_line(line)}\n".encode("ascii")
         try:
-            detail = "" if self._file.write(line) == len(line) else os.strerror(errno.ENOSPC)
+            count = self._file.write(written)
         except OSError as error:
             detail = error.strerror or str(error)
+        else:
+            self._is_torn = count != len(written)
+            detail = os.strerror(errno.ENOSPC) if self._is_torn else ""
         if detail:
             raise RecordsError(f"DEDUP_LOG {self.path} cannot be written ({detail}). Make room on its disk.")
 
@@ -186,12 +230,12 @@ def _misnamed(text: str) -> RecordsError:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether the file *path* is a log of records, by its beginning; an empty one is, and a torn record."""
+    """Return whether the file *path* has records, by its beginning; an empty one has, and one with a torn line."""
     with path.open("rb") as file:
         *whole_lines, rest = file.read(_START).split(b"\n")
     if not whole_lines:
-        return rest[: len(_FIRST)] == _FIRST[: len(rest)]
-    return any(parse_record(line.decode("ascii", "replace")) is not None for line in whole_lines)
+        return any(rest[: len(first)] == first[: len(rest)] for first in (_PAGE, _CRAWL))
+    return any(_parse_line(line) is not None for line in whole_lines)
 
 
 def ends_torn(path: Path) -> bool:
@@ -204,7 +248,7 @@ def ends_torn(path: Path) -> bool:
 
 
 def log_exists(path: Path) -> bool:
-    """Return whether there is a log at *path*; :class:`RecordsError` where that may not be looked at."""
+    """Return whether there is a file of records at *path*; :class:`RecordsError` where that may not be looked at."""
     try:
         return path.exists()
     except OSError as error:
@@ -212,31 +256,31 @@ def log_exists(path: Path) -> bool:
 
 
 def remove_log(path: Path) -> bool:
-    """Remove a log and return whether there was one; :class:`RecordsError` if it is not a log, or cannot be removed."""
+    """Remove records and return whether there were any; :class:`RecordsError` for another file, or if that fails."""
     try:
         refuse_foreign_log(path)
         path.unlink()
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise RecordsError(f"The log {path} cannot be removed ({error.strerror}).") from error
+        raise RecordsError(f"The records {path} cannot be removed ({error.strerror}).") from error
     return True
 
 
 def refuse_foreign_log(path: Path) -> None:
-    """Raise :class:`RecordsError` if *path* exists and is not a log of ours; ``OSError``."""
+    """Raise :class:`RecordsError` if *path* exists and has no records; ``OSError``."""
     # A link is removed, and not what it leads to.
     if os.path.lexists(path) and not (path.is_file() and _is_ours(path)):
-        raise RecordsError(f"The log {path} cannot be removed: it is not a log of records. Remove it yourself.")
+        raise RecordsError(f"The file {path} cannot be removed: it has no records. Remove it yourself.")
 
 
 def pass_through_log(path: Path) -> Path:
-    """Return where this process writes its records when another one writes to the log *path*."""
+    """Return where this process writes its records when another one writes to *path*."""
     return path.with_name(f"{path.stem}.pass-through-{os.getpid()}{path.suffix}")
 
 
 def pass_through_logs_beside(path: Path) -> list[Path]:
-    """Return the logs that crawls in pass-through have written beside the log *path*."""
+    """Return the files of records that crawls in pass-through have written beside *path*."""
     name = re.compile(rf"{re.escape(path.stem)}\.pass-through-\d+{re.escape(path.suffix)}")
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     files = (file for file in beside if name.fullmatch(file.name) and file.is_file() and not file.is_symlink())
@@ -247,12 +291,12 @@ def pass_through_logs_beside(path: Path) -> list[Path]:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open the log at *path*; :class:`RecordsError` if it does not exist or cannot be read."""
+    """Open the records at *path*; :class:`RecordsError` if it does not exist or cannot be read."""
     try:
         return path.open("rb")
     except FileNotFoundError:
         raise RecordsError(
-            f"No log found at {path}. Run a crawl first, or use -s DEDUP_LOG=PATH or --spider NAME."
+            f"No records found at {path}. Run a crawl first, or use -s DEDUP_LOG=PATH or --spider NAME."
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate
         raise _unreadable(path, error) from error
@@ -260,11 +304,7 @@ def opened(path: Path) -> BinaryIO:
 
 def _unreadable(path: Path, error: OSError | ValueError) -> RecordsError:
     detail = getattr(error, "strerror", None) or error
-    return RecordsError(f"The log {str(path)!r} cannot be read ({detail}). Check its permissions, or name another.")
-
-
-def _decoded(line: bytes) -> Record | None:
-    return parse_record(line.decode("utf8", "replace"))
+    return RecordsError(f"The records {str(path)!r} cannot be read ({detail}). Check its permissions, or name another.")
 
 
 def blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -282,7 +322,7 @@ def blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def lines_with(path: Path, wanted: bytes, *, ignore_case: bool = False) -> Iterator[bytes]:
-    """Yield the lines of the log at *path* that contain *wanted*, in lower case if *ignore_case*, in order."""
+    """Yield the lines of the file at *path* that contain *wanted*, in lower case if *ignore_case*, in order."""
     with opened(path) as file:
         for block in blocks(file):
             searched, start = block.lower() if ignore_case else block, 0
@@ -296,12 +336,39 @@ def as_written(text: str) -> bytes:
     return json.dumps(text)[1:-1].encode("ascii")
 
 
-def last_record(path: Path) -> Record | None:
-    """Return the last record of the log at *path*, if its end has one."""
+def lines(path: Path) -> Iterator[Record | CrawlLine]:
+    """Yield the lines of the file at *path*, oldest first; what is neither a record nor of a crawl is left out."""
+    with opened(path) as file:
+        for block in blocks(file):
+            for line in block.split(b"\n"):
+                if line and (parsed := _parse_line(line)) is not None:
+                    yield parsed
+
+
+def crawl_lines(path: Path) -> Iterator[CrawlLine]:
+    """Yield the lines of crawls in the file at *path*, oldest first, without reading the records."""
+    for line in lines_with(path, _CRAWL):
+        if isinstance(parsed := _parse_line(line), CrawlLine):
+            yield parsed
+
+
+def _from_the_end(path: Path) -> Iterator[Record | CrawlLine]:
     with opened(path) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 2 * MAX_LINE))
-        lines = file.read().split(b"\n")
-    return next((record for line in reversed(lines) if (record := _decoded(line)) is not None), None)
+        found = file.read().split(b"\n")
+    for line in reversed(found):
+        if line and (parsed := _parse_line(line)) is not None:
+            yield parsed
+
+
+def last_line(path: Path) -> Record | CrawlLine | None:
+    """Return the last line of the file at *path*, if its end has one."""
+    return next(_from_the_end(path), None)
+
+
+def last_crawl_line(path: Path) -> CrawlLine | None:
+    """Return the last line of a crawl in the file at *path*, if its end has one."""
+    return next((line for line in _from_the_end(path) if isinstance(line, CrawlLine)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +379,7 @@ class RecordFilter:
     """Of the page, as in URLs; its subdomains count."""
     original: str | None = None
     """The URL of the page that it repeats, as records have it."""
-    run: str | None = None
+    crawl: str | None = None
     min_score: float = 0.0
     below: float = math.inf
     """More than its score."""
@@ -334,21 +401,21 @@ class RecordFilter:
             return as_written(url), False
         if self.host:
             return as_written(self.host), True
-        return (as_written(self.run), False) if self.run else (b"{", False)
+        return (as_written(self.crawl), False) if self.crawl else (b"{", False)
 
     def has(self, record: Record | DroppedItem) -> bool:
         """Return whether *record* matches."""
         if self.host and not is_under(host_of(record.url), [self.host]):
             return False
-        found = (record.url, record.original_url, record.run)
-        if any(value and value != has for value, has in zip((self.url, self.original, self.run), found, strict=True)):
+        found = (record.url, record.original_url, record.crawl)
+        if any(value and value != has for value, has in zip((self.url, self.original, self.crawl), found, strict=True)):
             return False
         return self.min_score <= (record.score or 0.0) < self.below
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of the log at *path* that are *wanted*, oldest first; each iteration reads the file again."""
+    """The records in the file at *path* that are *wanted*, oldest first; each iteration reads the file again."""
 
     path: Path
     wanted: RecordFilter = RecordFilter()
@@ -356,18 +423,19 @@ class Records:
     def __iter__(self) -> Iterator[Record]:
         needle, ignore_case = self.wanted.needle
         for line in lines_with(self.path, needle, ignore_case=ignore_case):
-            if (record := _decoded(line)) is not None and self.wanted.has(record):
+            record = None if line.startswith(_CRAWL) else parse_record(line)
+            if record is not None and self.wanted.has(record):
                 yield record
 
 
-def open_records(path: str | PathLike[str], *, run: str | None = None, host: str | None = None) -> Records:
-    """Return the records of the log at *path*: of the crawl *run*, ``last`` for the latest, and on *host*, or all.
+def open_records(path: str | PathLike[str], *, crawl: str | None = None, host: str | None = None) -> Records:
+    """Return the records in the file at *path*: of *crawl*, ``last`` for the latest, and on *host*, or all.
 
     ``pandas.DataFrame(record.as_dict() for record in open_records(path))`` has a row for each.
-    :class:`RecordsError` if there is no log, or it cannot be read; :class:`ConfigError` if *host* is not a host name.
+    :class:`RecordsError` if there is no file, or it cannot be read; :class:`ConfigError` if *host* is not a host name.
     """
     opened(log := Path(path)).close()
-    return Records(log, RecordFilter(host_named(host), run=run_named(log, run)))
+    return Records(log, RecordFilter(host_named(host), crawl=crawl_named(log, crawl)))
 
 
 def host_named(host: str | None) -> str | None:
@@ -378,19 +446,19 @@ def host_named(host: str | None) -> str | None:
     return read
 
 
-def run_named(log: Path, run: str | None) -> str | None:
-    """Return the name of the crawl *run*: ``last`` is that of the last record."""
-    if run != LAST:
-        return run
-    if (record := last_record(log)) is None:
+def crawl_named(log: Path, crawl: str | None) -> str | None:
+    """Return the name of the *crawl* that a person has named: ``last`` is the one that has written the last line."""
+    if crawl != LAST:
+        return crawl
+    if (line := last_line(log)) is None:
         raise RecordsError(f"{log} has no record yet, so there is no last crawl.")
-    return record.run
+    return line.crawl
 
 
 def log_of(config: Config) -> Path:
-    """Return the path of the configured log; :class:`RecordsError` if it has no log."""
+    """Return the path of the configured records; :class:`RecordsError` if there are none."""
     if config.log is None and config.log_is_default:
-        raise RecordsError("No log is named. Use --spider NAME, or -s DEDUP_LOG=PATH.")
+        raise RecordsError("No records are named. Use --spider NAME, or -s DEDUP_LOG=PATH.")
     if config.log is None:
         raise RecordsError("DEDUP_LOG is empty, so no records were kept. Set it to a path, or leave it out.")
     return config.log

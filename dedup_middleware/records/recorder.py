@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.items import field_of
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Standing, VerdictKind
-from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason, message_of
-from dedup_middleware.records.counts import kind_of
+from dedup_middleware.reasons import Outcome, Reason, message_of
+from dedup_middleware.records.counts import Counts
 from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
@@ -29,9 +33,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
-    from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.records.crawls import CrawlCounts, FormLast
+    from dedup_middleware.records.crawls import CrawlLine, FormLast
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener, Visit
 
@@ -42,131 +45,85 @@ EVIDENCE_MILLISECONDS = 100
 
 
 class Recorder:
-    """Counts and records the pages of one crawl, *run*, of *spider*; *fail* gets trouble with the log or the store."""
+    """Counts and records the pages of one *crawl* of *spider*; *fail* gets trouble with the records or the store."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a recorder needs
+    def __init__(  # noqa: PLR0913 - what a recorder needs
         self,
         spider: str,
-        run: str,
+        crawl: str,
         log: RecordLog | None,
-        crawl: CrawlCounts | None,
         listener: Listener,
         fail: Callable[[DedupError | UnreadableError], None],
         *,
         hash_clause: Callable[[str], bytes],
         preferences: Preferences,
+        begin: CrawlLine | None = None,
         find: Callable[[bytes], StoredPage | None] = lambda _: None,
     ) -> None:
-        """*find* returns the stored page with an identity."""
+        """*begin* is written before the first record; *find* returns the stored page with an identity."""
+        self.counts = Counts()
         self._spider = spider
-        self._run = run
-        self._log = log
         self._crawl = crawl
-        self._has_warned = False
+        self._log = log
+        self._has_new = begin is None or begin.has_new
+        # The line to write before the next one; and the last line, as far as it is known.
+        self._begin = begin
+        self._end = None if begin is None else replace(begin, event="end")
         self._listener = listener
-        self._count = listener.count
         self._fail = fail
         self._hash_clause = hash_clause
         self._find = find
-        self._alarms = Alarms(listener, preferences)
-        # Drops by the number of their original, where that is another crawl's so far.
-        self._drops_for_earlier: Counter[int] = Counter()
+        self._alarms: Alarms | None = Alarms(listener, preferences)
 
     def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
-        self._alarms, self._drops_for_earlier = before._alarms, before._drops_for_earlier
-        self._crawl, self._has_warned = before._crawl, before._has_warned
-
-    def dropped(self, visit: Visit) -> None:
-        """Count an item of *visit* that is dropped now."""
-        self._count("items/dropped", 1)
-        match = visit.verdict.match
-        if match is not None and match.original.run != self._run:
-            self._drops_for_earlier[match.original.number] += 1
+        self.counts, self._alarms, self._begin, self._end = before.counts, before._alarms, before._begin, before._end
 
     def finished(self, visit: Visit) -> None:
-        """Count *visit*; record it unless it is new."""
-        verdict = visit.verdict
-        if visit.released:
-            self._count("items/released", visit.items_kept)
-            self._record(visit)
-            if self._crawl is not None:
-                self._crawl.add_released(visit.items_kept)
-            return
-        self._count("pages", 1)
-        self._count(f"verdict/{verdict.kind.value}", 1)
-        if visit.items_would_drop:
-            self._count("items/would_drop", visit.items_would_drop)
-        has_items = bool(visit.items_kept or visit.items_dropped)
-        reason = _reason(visit, visit.standing)
-        kind = kind_of(verdict.kind.value, reason, has_items=has_items)
-        if verdict.kind is VerdictKind.UNCHECKED:
-            self._count(f"unchecked/{reason}", 1)
-            if visit.items_kept and kind == verdict.kind.value:
-                self._count(f"items/unchecked/{reason}", visit.items_kept)
-        if kind in {"lists", "without_items"}:
-            self._count(kind, 1)
-        if reason in DIFFERENCES:
-            self._count(f"kept/{reason}", 1)
-        self._watch(self._alarms.finished, visit)
-        if verdict.kind is not VerdictKind.NEW:
-            self._record(visit)
-        if self._crawl is not None:
-            self._watch(self._crawl.add, host_of(visit.url), kind, visit.items_dropped)
+        """Count and record *visit*."""
+        record = self.record(visit, briefly=True)
+        for name, number in self.counts.add(record):
+            self._listener.count(name, number)
+        if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.released:
+            self._write(record)
+        if self._alarms is not None and not visit.released:
+            try:
+                self._alarms.finished(visit)
+            except Exception as error:  # noqa: BLE001 - a plugin bug: the crawl goes on without warnings
+                self._alarms = None
+                self._listener.warn(f"{error!r} while hosts were watched; please report it")
 
-    def _watch(self, count: Callable[..., None], *page: object) -> None:
-        """Call *count* with *page*, and warn the first time that it fails: no item depends on it."""
-        try:
-            count(*page)
-        except TROUBLE as error:
-            self._warn_once(f"{error} Until then the report lacks the number of pages")
-        except Exception as error:  # noqa: BLE001 - a plugin bug
-            self._warn_once(f"{error!r} while pages were counted; please report it")
-
-    def _warn_once(self, line: str) -> None:
-        if not self._has_warned:
-            self._listener.warn(line)
-        self._has_warned = True
-
-    def count_requests(self, what: str, amount: int) -> None:
-        """Count requests for the report; see `crawls.Counts.requests`."""
-        if self._crawl is not None:
-            self._crawl.add_requests(what, amount)
+    def count_requests(self, what: str, amount: int) -> None:  # noqa: ARG002 - there is one kind
+        """Count requests that were fetched last."""
+        if self._end is not None:
+            self._end.requests_last += amount
 
     def fetched_last(self, forms: list[FormLast]) -> None:
-        """Note for the report which *forms* were fetched last."""
-        if self._crawl is not None:
-            self._crawl.fetched_last(forms)
+        """Note which *forms* were fetched last."""
+        if self._end is not None:
+            self._end.last = forms
 
-    def _record(self, visit: Visit) -> None:
-        if self._log is not None:
-            try:
-                self._log.append(self.record(visit))
-            except TROUBLE as error:
-                self._fail(error)
+    def _write(self, *lines: Record | CrawlLine) -> None:
+        if self._log is None:
+            return
+        try:
+            if self._begin is not None:
+                self._log.append(self._begin)
+                self._begin = None
+            for line in lines:
+                self._log.append(line)
+        except TROUBLE as error:
+            self._fail(error)
 
     def released(self, pages: Sequence[StoredPage]) -> None:
         """Record that these *pages* are not duplicates after all, in a program: it stores no dropped items."""
-        if self._log is not None:
-            try:
-                for page in pages:
-                    self._log.append(self._record_of_released(page))
-            except TROUBLE as error:
-                self._fail(error)
+        self._write(*map(self._record_of_released, pages))
 
-    def close(self, index: Lookup) -> None:
-        """Count the items dropped for originals of earlier crawls, which *index* has; close the log."""
-        for number, drops in self._drops_for_earlier.items():
-            original = None
-            try:
-                original = index.page(number)
-            except TROUBLE as error:
-                self._fail(error)
-            # An original that this crawl has kept too, after the drop, bears this crawl's name by now.
-            if original is None or original.run != self._run:
-                self._count("items/dropped_for_earlier_crawls", drops)
-        if self._crawl is not None:
-            self._watch(self._crawl.close)
+    def close(self) -> None:
+        """Write that the crawl has ended, and close the file."""
+        if self._end is not None:
+            self._end.time = _now()
+            self._write(self._end)
         if self._log is not None:
             try:
                 self._log.close()
@@ -182,7 +139,8 @@ class Recorder:
         repeated = repeated_sentences(visit.page, shared, self._hash_clause, budget, EVIDENCE_SENTENCES)
         return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in repeated]
 
-    def standing(self, visit: Visit) -> Standing | None:
+    @staticmethod
+    def standing(visit: Visit) -> Standing | None:
         """Return what is stored of the verdict on a page that is kept: as long as it is unchanged, that stands."""
         verdict, match = visit.verdict, visit.verdict.match
         if verdict.kind is VerdictKind.UNCHANGED:
@@ -194,42 +152,47 @@ class Recorder:
             original_text=match.original.text_mark if match else "",
             score=round(match.score, 4) if match else None,
             reason=str(verdict.reason),
-            difference=tuple(self._difference(visit)),
-            evidence=tuple(self.evidence(visit)),
         )
 
-    def record(self, visit: Visit) -> Record:
-        """Return the record of *visit*; of an unchanged page with the verdict that stands."""
-        page, as_before = visit.page, visit.as_before
-        standing = None if as_before is None else as_before.standing
+    def record(self, visit: Visit, *, briefly: bool = False) -> Record:
+        """Return the record of *visit*; *briefly*, with only what is counted if the page shares no text.
+
+        Of an unchanged page, it has the verdict that stands; the evidence is in the record of that verdict, which has
+        the same URL and text.
+        """
+        verdict, match, standing = visit.verdict, visit.verdict.match, visit.standing
         reason = _reason(visit, standing)
+        record = Record(
+            time=_now(),
+            spider=self._spider,
+            crawl=self._crawl,
+            url=visit.url,
+            verdict=verdict.kind.value,
+            outcome=visit.outcome.value,
+            reason=reason,
+            message=message_of(reason),
+            items_dropped=visit.items_dropped,
+            items_kept=visit.items_kept,
+            items_would_drop=visit.items_would_drop + visit.items_tagged if visit.is_duplicate else 0,
+        )
+        if briefly and match is None and not reason and standing is None:
+            return record
+        page, as_before = visit.page, visit.as_before
         features = None if page is None else page.features
-        if standing is None:
-            match = visit.verdict.match
+        if standing is not None:
+            original = self._find(standing.original) if standing.original else None
+            original_text, score = standing.original_text, standing.score
+        else:
             original = match.original if match else None
             original_text = original.text_mark if original else ""
             score = round(match.score, 4) if match else None
-            difference, evidence = self._difference(visit), self.evidence(visit)
-        else:
-            original = self._find(standing.original) if standing.original else None
-            original_text, score = standing.original_text, standing.score
-            difference, evidence = [*standing.difference], [*standing.evidence]
-        return Record(
-            time=_now(),
-            spider=self._spider,
-            run=self._run,
-            url=visit.url,
-            verdict=visit.verdict.kind.value,
-            outcome=visit.outcome.value,
+        return replace(
+            record,
             original_url=original.url if original else None,
-            original_run=original.run if original else None,
+            original_crawl=original.run if original else None,
             score=score,
-            reason=reason,
-            message=message_of(reason),
-            difference=difference,
-            evidence=evidence,
-            items_dropped=visit.items_dropped,
-            items_kept=visit.items_kept,
+            difference=self._difference(visit),
+            evidence=self.evidence(visit),
             title=one_line(features.title, TITLE_CHARACTERS) if features else "",
             bytes=visit.size,
             canonical=features.canonical or None if features else None,
@@ -250,7 +213,7 @@ class Recorder:
         return Record(
             time=_now(),
             spider=self._spider,
-            run=self._run,
+            crawl=self._crawl,
             url=page.url,
             verdict=VerdictKind.RELATED.value,
             outcome=Outcome.RELEASED.value,
@@ -268,7 +231,13 @@ def _reason(visit: Visit, standing: Standing | None) -> str:
 
 
 def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    milliseconds = time.time_ns() // 1_000_000
+    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}+00:00"
+
+
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 #: Fewer pages of a host prove nothing.

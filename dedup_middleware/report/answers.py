@@ -1,6 +1,6 @@
 """Stores the labels that a person gives to pairs of pages: duplicates, or different.
 
-They are in a file of JSON Lines beside the log. Each is written at once, and no command removes the file.
+They are in a file of JSON Lines beside the records. Each is written at once, and no command removes the file.
 """
 
 from __future__ import annotations

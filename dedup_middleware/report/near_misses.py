@@ -1,4 +1,4 @@
-"""Collects the pages that were kept although they are similar to another page, the most doubtful first."""
+"""Collects the pages that were kept although they share text with another page, the most doubtful first."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dedup_middleware.report.tallies import score_of
 if TYPE_CHECKING:
     from dedup_middleware.records.log import Record
 
+_RELEASED = Outcome.RELEASED.value
 # The text or the item decided; for the other reasons, a page is kept although it may be a duplicate.
 _BY_TEXT = DIFFERENCES | {Reason.BELOW_THRESHOLD, Reason.UNCERTAIN_EXTRACTION}
 
@@ -26,11 +27,11 @@ class NearMisses:
 
     def add(self, record: Record) -> None:
         """Take *record* into account."""
-        self._records.pop(record.url, None)
+        before = self._records.pop(record.url, None)
         self.urls.discard(record.url)
-        if record.is_related and record.outcome != Outcome.RELEASED.value:
+        if record.is_related and record.outcome != _RELEASED:
             self.urls.add(record.url)
-            self._records[record.url] = record
+            self._records[record.url] = record.standing_on(before)
             if len(self._records) > 2 * self._most:
                 self._records = {each.url: each for each in self.queue()}
 

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.items import field_of
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.counts import host_at
 from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.records.log import Record
 
-host_at = lru_cache(maxsize=100_000)(host_of)
+
+_RELEASED, _FIELD_DIFFERS = Outcome.RELEASED.value, Reason.ITEM_FIELD_DIFFERS.value
 
 
-class Last(NamedTuple):
-    """The last record of a page, in short."""
+class Repeat(NamedTuple):
+    """The last record of a page, a duplicate, in short."""
 
     host: str
-    original: str | None
-    """The URL of the page that it repeats; ``None`` if it is not a duplicate."""
+    original: str
+    """The URL of the page that it repeats."""
     score: float | None
 
 
@@ -39,7 +39,7 @@ class Tallies:
         self.records = 0
         self.duplicates: deque[Record] = deque(maxlen=rows)
         self.duplicates_met = 0
-        self.last: dict[str, Last] = {}
+        self._last: dict[str, Repeat] = {}
         self.released: set[str] = set()
         """URLs of duplicates whose dropped items were released."""
         self.repeats: Counter[tuple[str, str]] = Counter()
@@ -57,18 +57,16 @@ class Tallies:
 
     def add(self, record: Record) -> None:
         """Take *record* into account."""
-        score = score_of(record)
-        is_duplicate = record.is_duplicate
         self.records += 1
-        before = self.last.get(record.url)
-        if record.outcome == Outcome.RELEASED.value and before is not None and before.original:
+        before = self._last.pop(record.url, None)
+        if before is not None and record.outcome == _RELEASED:
             self._add_repeat(before, -1)
             self.released.add(record.url)
-        now = self.last[record.url] = Last(host_at(record.url), record.original_url if is_duplicate else None, score)
-        if is_duplicate:
+        if record.is_duplicate:
             self._add_duplicate(record)
+            now = self._last[record.url] = Repeat(host_at(record.url), record.original_url or "", score_of(record))
             self._add_repeat(now, 1)
-        elif record.reason == Reason.ITEM_FIELD_DIFFERS.value:
+        elif record.reason == _FIELD_DIFFERS and record.difference:
             self.compared += 1
             self.fields.update(set(map(field_of, record.difference)))
 
@@ -80,19 +78,19 @@ class Tallies:
         self.outcomes[record.outcome] += 1
         self.bytes += record.bytes
 
-    def _add_repeat(self, page: Last, count: int) -> None:
-        self.repeats[page.host, page.original or ""] += count
-        if (other := host_at(page.original or "")) != page.host:
+    def _add_repeat(self, page: Repeat, count: int) -> None:
+        self.repeats[page.host, page.original] += count
+        if (other := host_at(page.original)) != page.host:
             self.repeats_of_others[page.host, other] += count
             self.scores_of_others[page.host, other] += count * (page.score or 0.0)
 
     def pairs_of_hosts(self) -> Counter[tuple[str, str]]:
         """Return how many pages of the first host repeat one of the second."""
-        return Counter((page.host, host_at(page.original)) for page in self.last.values() if page.original)
+        return Counter((page.host, host_at(page.original)) for page in self._last.values())
 
 
 def score_of(record: Record) -> float | None:
-    """Return the score of *record*; ``None`` if it is not a share, as in a log that was edited by hand."""
+    """Return the score of *record*; ``None`` if it is not a share, as in records that were edited by hand."""
     score = record.score
     return score if score is not None and math.isfinite(score) and 0 <= score <= 1 else None
 

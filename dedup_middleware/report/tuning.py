@@ -1,4 +1,4 @@
-"""Replays the verdicts of a log at other thresholds, and suggests a threshold from labelled pairs.
+"""Replays the verdicts of records at other thresholds, and suggests a threshold from labelled pairs.
 
 Pure functions over records. A dropped page stays dropped up to its score. A page that was kept below the threshold
 may be dropped up to its score, if no check keeps it. A page that a check has kept stays.
@@ -27,8 +27,6 @@ THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 _DIGITS = 4
 # Of pages whose verdict depends on the threshold.
 _OF_THRESHOLD = frozenset({"", Reason.NEAR_MATCH.value, Reason.CROSS_HOST.value, Reason.BELOW_THRESHOLD.value})
-# Outcomes of a duplicate whose items were kept and would otherwise be dropped.
-_DROPPED_OTHERWISE = frozenset({Outcome.TAGGED.value, Outcome.WOULD_DROP.value})
 _REASONS_SHOWN = 5
 
 
@@ -57,9 +55,8 @@ class Recorded:
 
     cases: list[Case]
     kept: Counter[str]
-    """Similar pages that are kept at any threshold, by reason."""
-    runs: int
-    """The number of crawls."""
+    """Related pages that are kept at any threshold, by reason."""
+    crawls: int
 
 
 class Row(NamedTuple):
@@ -76,10 +73,10 @@ def recorded(records: Iterable[Record]) -> Recorded:
     """Return *records*, oldest first, summed up for a replay. Some 300 bytes and the URLs stay in memory per case."""
     cases: list[Case] = []
     kept: Counter[str] = Counter()
-    runs: set[str] = set()
+    crawls: set[str] = set()
     released: dict[str, int] = {}
     for number, record in enumerate(records):
-        runs.add(record.run)
+        crawls.add(record.crawl)
         if record.outcome == Outcome.RELEASED.value:
             released[record.url] = number
         elif (case := _case(number, record)) is not None:
@@ -88,7 +85,7 @@ def recorded(records: Iterable[Record]) -> Recorded:
             kept[record.reason] += 1
     # The second visit of a page whose items were released has a record of its own.
     cases = [case for case in cases if case.number > released.get(case.url, -1)]
-    return Recorded(cases, kept, len(runs))
+    return Recorded(cases, kept, len(crawls))
 
 
 def _case(number: int, record: Record) -> Case | None:
@@ -97,9 +94,7 @@ def _case(number: int, record: Record) -> Case | None:
         return None
     if record.original_url is None or record.score is None or not 0 <= record.score <= 1:
         return None
-    items = record.items_dropped
-    if not is_dropped or record.outcome in _DROPPED_OTHERWISE:
-        items += record.items_kept
+    items = record.items_dropped + (record.items_would_drop if is_dropped else record.items_kept)
     return Case(number, record.url, record.original_url, record.score, is_dropped, items)
 
 
@@ -140,7 +135,7 @@ def as_dict(found: Recorded, rows: Sequence[Row], current: float) -> dict[str, A
     """Return the table as plain values."""
     return {
         "threshold": current,
-        "crawls": found.runs,
+        "crawls": found.crawls,
         "kept": dict(found.kept.most_common()),
         "rows": [row._asdict() for row in rows],
     }
@@ -162,7 +157,7 @@ def tuning_text(found: Recorded, rows: Sequence[Row], current: float, width: int
     if rows[0].pages_at_most > rows[0].pages:
         lines.append("The upper numbers are bounds: a check may keep some of these pages.")
     if kept := found.kept.total():
-        lines.append(f"{plural(kept, 'similar page')} in {plural(found.runs, 'crawl')} kept at any threshold:")
+        lines.append(f"{plural(kept, 'related page')} in {plural(found.crawls, 'crawl')} kept at any threshold:")
         lines += [f"  {one_line(reason)} {count}" for reason, count in found.kept.most_common(_REASONS_SHOWN)]
     return "\n".join(lines).rstrip()
 

@@ -125,7 +125,7 @@ def witness(
         for item in (item for path in files for item in whole_lines(path)):
             if tales[item["url"]][1] == place:
                 kept[tales[item["url"]]].add(item["url"])
-    dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r["outcome"] == "dropped"]
+    dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r.get("outcome") == "dropped"]
     told = {tales[r["url"]] for r in dropped}
     return Verdict(
         lost={story for story, _ in told - kept.keys()},

@@ -92,7 +92,7 @@ def told_in(folders: list[Path], stories: dict[str, int]) -> Counter[int]:
 def dropped_in(folders: list[Path], stories: dict[str, int]) -> set[int]:
     """Return the stories of which a page was dropped."""
     records = [record for folder in folders for record in whole_lines(folder / "records.jsonl")]
-    return {stories[record["url"]] for record in records if record["outcome"] == "dropped"}
+    return {stories[record["url"]] for record in records if record.get("outcome") == "dropped"}
 
 
 def counted(outcomes: list[Outcome], name: str) -> float:

@@ -97,7 +97,7 @@ def _page(where: str, line: str, number: int) -> tuple[CorpusPage, str]:
     if row.get("html") is None:
         if row.keys() >= _OF_RECORDS:
             raise ConfigError(
-                f"{where}: this is a log of records, which contains no pages; crawl with HTTPCACHE_ENABLED=True and "
+                f"{where}: these are records, which contain no pages; crawl with HTTPCACHE_ENABLED=True and "
                 "name the folder of the spider's cache, as in .scrapy/httpcache/news"
             )
         raise ConfigError(f"{where}: the page has no html; write the page as it was decoded")

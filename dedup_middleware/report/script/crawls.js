@@ -30,13 +30,13 @@ function rateOf(pages) {
   return totalOf(pages) ? pages.duplicate / totalOf(pages) : null;
 }
 
-function shortRun(run) {
-  return run.length > 8 ? `${run.slice(0, 4)}…` : run;
+function shortName(crawl) {
+  return crawl.length > 8 ? `${crawl.slice(0, 4)}…` : crawl;
 }
 
 /** Return the crawl of a report of one crawl, or else `undefined`. */
-function onlyCrawl({ run, crawls }) {
-  return run ? crawls.list.find((crawl) => crawl.run === run) : crawls.list.length === 1 ? crawls.list[0] : undefined;
+function onlyCrawl({ crawl, crawls }) {
+  return crawl ? crawls.list.find((each) => each.crawl === crawl) : crawls.list.length === 1 ? crawls.list[0] : undefined;
 }
 
 function renderHeading(summary) {
@@ -49,7 +49,7 @@ function renderHeading(summary) {
   const names = [...new Set([...different("project"), ...(spiders.length > 3 ? [word("heading_spiders", { n: spiders.length })] : [spiders.join(", ")])])];
   const name = visible(names.filter(Boolean).join(" · "));
   const title = only
-    ? [name, word("heading_crawl", { run: visible(shortRun(only.run)), day: day(only.begin) })].filter(Boolean).join(" · ")
+    ? [name, word("heading_crawl", { crawl: visible(shortName(only.crawl)), day: day(only.begin) })].filter(Boolean).join(" · ")
     : word(name ? "heading_crawls_of" : "heading_crawls", { n: shown.length, name });
   document.getElementById("heading").textContent = title;
   document.title = `${word("title")} · ${title}`;
@@ -62,15 +62,13 @@ function renderHeading(summary) {
 }
 
 function renderOverview(summary) {
-  const { sum: all, uncounted, list, hosts } = summary.crawls;
+  const { sum: all, without_new, list, hosts } = summary.crawls;
   const { pages } = all;
-  // Without the new pages of some crawls, pages are at least as many, and the share of duplicates is at most as high.
-  const [least, most] = uncounted ? ["≥ ", "≤ "] : ["", ""];
   const parts = (...names) => names.filter((name) => pages[name]).map((name) => word(`kind_${name}`, { n: pages[name] })).join(" · ");
   const tiles = [
-    ["pages", least + number(totalOf(pages)), word(hosts.some(([host]) => !host) ? "tile_many_hosts" : "tile_hosts", { n: hosts.filter(([host]) => host).length })],
-    ["kept_pages", least + number(sum(KINDS_KEPT.map((kind) => pages[kind]))), parts(...KINDS_KEPT)],
-    ["duplicates", number(pages.duplicate), word("tile_rate", { share: most + percent(rateOf(pages)) })],
+    ["pages", number(totalOf(pages)), word(hosts.some(([host]) => !host) ? "tile_many_hosts" : "tile_hosts", { n: hosts.filter(([host]) => host).length })],
+    ["kept_pages", number(sum(KINDS_KEPT.map((kind) => pages[kind]))), parts(...KINDS_KEPT)],
+    ["duplicates", number(pages.duplicate), word("tile_rate", { share: percent(rateOf(pages)) })],
     ["unchecked", number(pagesOf("pages_unchecked", pages)), parts("skipped")],
     ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists")],
     ["items", number(all.items_dropped), all.items_released ? word("tile_released", { n: all.items_released }) : ""],
@@ -87,7 +85,7 @@ function renderOverview(summary) {
   document.querySelector("#overview .composition").replaceChildren(...(shares.length ? [bar, make("p", { class: "legend" }, ...keys)] : []));
   const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links_last"].includes(outcome));
   const lines = others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) }));
-  if (uncounted) lines.unshift(word("uncounted", { n: uncounted, all: summary.run ? 1 : list.length }));
+  if (without_new) lines.unshift(word("without_new", { n: without_new, all: summary.crawl ? 1 : list.length }));
   body("overview").append(...lines.map((line) => make("p", { class: "note" }, line)));
 }
 
@@ -150,8 +148,8 @@ function renderHostPages(summary) {
   showSheet(place, { name: "hosts", label: word("host_pages"), columns, rows, sorted: { id: "pages", desc: true }, search: (row) => row.host });
 }
 
-function crawlName({ run, begin, spider }, several) {
-  return [begin === null ? "–" : moment(begin, 60), several && spider, shortRun(run)].filter(Boolean).map(visible).join(" · ");
+function crawlName({ crawl, begin, spider }, several) {
+  return [begin === null ? "–" : moment(begin, 60), several && spider, shortName(crawl)].filter(Boolean).map(visible).join(" · ");
 }
 
 function duration({ begin, end }) {
@@ -172,7 +170,7 @@ function renderChanges(summary) {
   const place = body("changes");
   if (!isFull("changes", list.length > 1, "changes_none")) return;
   if (compared === null) {
-    const now = Math.max(0, list.findIndex((crawl) => crawl.run === summary.run));
+    const now = Math.max(0, list.findIndex((crawl) => crawl.crawl === summary.crawl));
     // A spider is compared with itself.
     const before = list.findIndex((crawl, n) => n > now && crawl.spider === list[now].spider);
     compared = before > 0 ? [now, before] : now + 1 < list.length ? [now, now + 1] : [0, 1];
@@ -204,7 +202,6 @@ function renderChanges(summary) {
   const table = make("table", { class: "sheet" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines));
   place.append(make("div", { class: "scroll" }, table));
   renderHostChanges(place, hostRows(kinds, now.hosts), hostRows(kinds, before.hosts));
-  if (![now, before].every((crawl) => crawl.is_counted)) place.append(make("p", { class: "note" }, word("changes_uncounted")));
 }
 
 /** Return the difference with its sign; of shares, in points. */
@@ -240,10 +237,10 @@ function renderHostChanges(place, now, before) {
 
 /** Show how many requests were fetched last, and of which forms. */
 function renderRequests(summary) {
-  const { requests, last } = summary.crawls;
+  const { requests_last, last } = summary.crawls;
   const place = body("requests");
-  if (!isFull("requests", requests.last, "requests_none")) return;
-  place.append(make("p", {}, word("requests_last", { n: requests.last })));
+  if (!isFull("requests", requests_last, "requests_none")) return;
+  place.append(make("p", {}, word("requests_last", { n: requests_last })));
   const form = { id: "form", label: word("column_form"), isText: true, value: (row) => row.form, show: (row) => isolated(row.form, { class: "url" }) };
   const columns = [form, ...["requests", "pages", "nothing"].map((id) => ({ id: `last_${id}`, label: word(`column_last_${id}`), value: (row) => row[id], show: (row) => number(row[id]) }))];
   if (last.length) showSheet(place, { name: "last", label: word("requests_forms"), columns, rows: last, search: (row) => row.form });
@@ -258,13 +255,13 @@ function renderCrawls(summary) {
   const columns = [
     { id: "begin", label: word("column_begin"), isText: true, value: (crawl) => crawl.begin ?? 0, show: (crawl) => (crawl.begin === null ? "–" : moment(crawl.begin, 60)) },
     several ? { id: "spider", label: word("column_spider"), isText: true, value: (crawl) => crawl.spider, show: (crawl) => isolated(crawl.spider) } : null,
-    { id: "run", label: word("run"), isText: true, value: (crawl) => crawl.run, show: (crawl) => isolated(crawl.run) },
-    { id: "duration", label: word("column_duration"), value: (crawl) => crawl.end - crawl.begin, show: (crawl) => (crawl.is_closed || !crawl.is_counted ? duration(crawl) : word("not_closed", { duration: duration(crawl) })) },
+    { id: "crawl", label: word("crawl"), isText: true, value: (crawl) => crawl.crawl, show: (crawl) => isolated(crawl.crawl) },
+    { id: "duration", label: word("column_duration"), value: (crawl) => crawl.end - crawl.begin, show: (crawl) => (crawl.is_closed ? duration(crawl) : word("not_closed", { duration: duration(crawl) })) },
     ...pageColumns(list, pages),
     counted("items", list, (crawl) => crawl.items_dropped),
     counted("released", list, (crawl) => crawl.items_released),
   ].filter(Boolean);
-  showSheet(place, { name: "crawls", label: word("crawls"), columns, rows: list, sorted: { id: "begin", desc: true }, search: (crawl) => `${crawl.run} ${crawl.spider}` });
+  showSheet(place, { name: "crawls", label: word("crawls"), columns, rows: list, sorted: { id: "begin", desc: true }, search: (crawl) => `${crawl.crawl} ${crawl.spider}` });
 }
 
 /** Show the settings of the crawls, those of neighbours with the same ones together. */

@@ -23,7 +23,7 @@ async function openPair(n, list) {
     dialog.replaceChildren(make("p", { id: "pair-title" }, word("pair_loading")));
     dialog.showModal();
   }
-  setAddress(`#pair=${encodeURIComponent(visible(valueOf("url", n)))}${runInAddress(n)}`);
+  setAddress(`#pair=${encodeURIComponent(visible(valueOf("url", n)))}${crawlInAddress(n)}`);
   const details = await detailsOf(n);
   if (openedPair?.n !== n) return;
   const focused = dialog.contains(document.activeElement) ? document.activeElement.dataset.name : null;
@@ -77,13 +77,13 @@ function setAddress(address) {
 }
 
 /** Return what tells the pair `n` from another one of the same page: its crawl. */
-function runInAddress(n) {
-  return pairOf(valueOf("url", n)) === n ? "" : `&run=${encodeURIComponent(visible(valueOf("run", n)))}`;
+function crawlInAddress(n) {
+  return pairOf(valueOf("url", n)) === n ? "" : `&crawl=${encodeURIComponent(visible(valueOf("crawl", n)))}`;
 }
 
-/** Return the number of the pair with the page `url` in the crawl `run`, the latest if none is given; -1 without one. */
-function pairOf(url, run) {
-  return pairs.columns.url.findIndex((each, n) => visible(each) === url && (run === null || run === undefined || visible(valueOf("run", n)) === run));
+/** Return the number of the pair with the page `url` in `crawl`, the latest if none is given; -1 without one. */
+function pairOf(url, crawl) {
+  return pairs.columns.url.findIndex((each, n) => visible(each) === url && (crawl === null || crawl === undefined || visible(valueOf("crawl", n)) === crawl));
 }
 
 /** Open the pair that the address of the report names. */
@@ -91,7 +91,7 @@ function openAddressed() {
   const named = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
   const url = named.get("pair");
   if (url === null) return;
-  const n = pairOf(url, named.get("run"));
+  const n = pairOf(url, named.get("crawl"));
   if (n < 0) return showTrouble("pair_unknown", { url: visible(url) });
   if (openedPair?.n === n) return;
   const table = n < pairs.shown ? tables.drops : tables.near;
@@ -122,11 +122,11 @@ function pairHead(n, list) {
 
 function pairFacts(n, details) {
   const facts = [
-    ["score", percent(pairs.columns.score[n], 2)],
+    ["score", scored(pairs.columns.score[n])],
     [n < pairs.shown ? "reason" : "differs", named("reasons", valueOf("reason", n))],
     ["outcome", named("outcomes", valueOf("outcome", n))],
     ["time", visible(valueOf("time", n)).replace("T", " ")],
-    ["run", isolated(valueOf("run", n))],
+    ["crawl", isolated(valueOf("crawl", n))],
     ["pair_size", size(details.bytes)],
     ["pair_items", number(details.items_dropped)],
   ];

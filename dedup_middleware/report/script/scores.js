@@ -11,6 +11,11 @@ function scoreBins(threshold, smallest) {
   return [...(lowest && 100 * smallest < lowest ? [[0, lowest - 0.01]] : []), ...bins, [100, 100]];
 }
 
+/** Return `percents` as the filter of scores has them: from 0 to 1. */
+function shareOf(percents) {
+  return String(Math.round(100 * percents) / 1e4);
+}
+
 function renderScores(summary) {
   const scores = pairs.columns.score.filter((score) => score !== null);
   const bins = scoreBins(summary.threshold, scores.reduce((least, score) => Math.min(least, score), 1));
@@ -23,14 +28,14 @@ function renderScores(summary) {
   const most = Math.max(...counts.drops, ...counts.near);
   body("scores");
   if (!isFull("scores", most)) return;
-  const named = ([from, to]) => (from === to ? percent(from / 100) : word("score_from_to", { from: percent(from / 100, 2), to: percent(to / 100, 2) }));
+  const named = ([from, to]) => (from === to ? scored(from / 100) : word("score_from_to", { from: scored(from / 100), to: scored(to / 100) }));
   const readout = make("p", { class: "readout", "aria-hidden": "true" }, "\u00a0");
   let isFirst = true;
   const bar = (table, place) => {
     const n = counts[table][place];
     if (!n) return make("span");
     const label = word(`scores_${table}`, { n, score: named(bins[place]) });
-    const show = () => tables[table].show({ from: String(bins[place][0]), to: String(bins[place][1]) });
+    const show = () => tables[table].show({ from: shareOf(bins[place][0]), to: shareOf(bins[place][1]) });
     const said = () => (readout.textContent = label);
     const attributes = { type: "button", "aria-label": label, tabindex: isFirst ? "0" : "-1", onclick: show, onfocus: said, onpointerenter: said };
     isFirst = false;
@@ -40,15 +45,15 @@ function renderScores(summary) {
   };
   const columns = bins.map(([from], place) => {
     const isMarked = from % 5 === 0 && (place > 1 || bins[0][1] - bins[0][0] < 1);
-    return make("div", {}, bar("drops", place), make("i", {}, isMarked ? percent(from / 100) : null), bar("near", place));
+    return make("div", {}, bar("drops", place), make("i", {}, isMarked ? scored(from / 100) : null), bar("near", place));
   });
-  if (bins[0][1] - bins[0][0] > 1) columns[0].querySelector("i").textContent = `<${percent(bins[1][0] / 100)}`;
+  if (bins[0][1] - bins[0][0] > 1) columns[0].querySelector("i").textContent = `<${scored(bins[1][0] / 100)}`;
   const chart = make("div", { class: "bars", role: "group", "aria-label": word("scores"), onkeydown: moveAmongBars }, ...columns);
   const place = bins.findIndex(([, to]) => 100 * summary.threshold <= to);
   const [from] = bins[place];
   chart.style.setProperty("--columns", bins.length);
   chart.style.setProperty("--threshold", `${(100 * (place + Math.min(1, 100 * summary.threshold - from))) / bins.length}%`);
-  chart.append(make("b", { class: "threshold" }, make("span", {}, word("scores_threshold", { n: percent(summary.threshold, 2) }))));
+  chart.append(make("b", { class: "threshold" }, make("span", {}, word("scores_threshold", { n: scored(summary.threshold) }))));
   const keys = ["drops", "near"].map((name) => make("span", { class: `key pages_${name === "drops" ? "duplicate" : "similar"}` }, word(`scores_key_${name}`)));
   document.querySelector("#scores .chart").replaceChildren(make("p", { class: "legend" }, ...keys), chart, readout);
 }

@@ -19,7 +19,7 @@ function renderContents() {
 }
 
 function renderSigns(summary) {
-  const { one_original, fields, mirrors, pages_are_known } = summary.signs;
+  const { one_original, fields, mirrors } = summary.signs;
   const found = [];
   for (const sign of one_original) {
     const values = { ...sign, host: isolated(sign.host) };
@@ -27,7 +27,7 @@ function renderSigns(summary) {
   }
   for (const sign of fields) found.push(sentence("sign_field", { ...sign, field: make("code", {}, isolated(sign.field)) }));
   for (const sign of mirrors) {
-    const values = { ...sign, host: isolated(sign.host), of: isolated(sign.of), score: percent(sign.score) };
+    const values = { ...sign, host: isolated(sign.host), of: isolated(sign.of), score: scored(sign.score) };
     const filters = { host: sign.host, original_host: sign.of };
     found.push([...sentence("sign_mirror", values), " ", toTable(filters, word("show_pages"))]);
   }
@@ -35,7 +35,6 @@ function renderSigns(summary) {
   if (isFull("signs", found.length, "no_signs")) {
     place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
   }
-  if (!pages_are_known && (one_original.length || mirrors.length)) place.append(make("p", {}, word("sign_unknown_pages")));
   if (summary.note) place.append(make("p", { class: "note" }, ...sentence("sign_note", { note: isolated(summary.note) })));
 }
 

@@ -1,6 +1,6 @@
 // Tables of pairs: the duplicates and the near misses. TanStack Table searches, filters, sorts and counts.
 
-const FILTERS = ["host", "reason", "outcome", "run"];
+const FILTERS = ["host", "reason", "outcome", "crawl"];
 let pairs = null;
 const tables = {};
 
@@ -18,7 +18,7 @@ function searched(n) {
 function hasScore(n, from, to) {
   const score = pairs.columns.score[n];
   const ofTenThousand = (share) => Math.round(share * 1e4);
-  return score !== null && ofTenThousand(score) >= ofTenThousand(from / 100) && ofTenThousand(score) <= ofTenThousand(to / 100);
+  return score !== null && ofTenThousand(score) >= ofTenThousand(from) && ofTenThousand(score) <= ofTenThousand(to);
 }
 
 function byValue(one, other, id) {
@@ -35,14 +35,14 @@ class PairTable {
     Object.assign(this, { id, numbers, cells, lead, words, pageSize, filterOf: {}, root: document.getElementById(id) });
     // Without columns and filters that have one value.
     this.valuesOf = Object.fromEntries(FILTERS.map((name) => [name, new Set(numbers.map((n) => valueOf(name, n)))]));
-    this.columns = columns.filter((name) => name !== "run" || this.valuesOf.run.size > 1);
+    this.columns = columns.filter((name) => name !== "crawl" || this.valuesOf.crawl.size > 1);
     const column = (id, accessorFn, more = {}) => ({ id, accessorFn, filterFn: "equals", sortUndefined: "last", sortingFn: byValue, ...more });
     const score = (n) => pairs.columns.score[n] ?? undefined;
     const all = [
       column("page", (n) => valueOf("title", n) || valueOf("url", n)),
       column("search", searched, { filterFn: (row, _, text) => searched(row.original).includes(text) }),
       column("score", score),
-      column("from", score, { filterFn: (row, _, from) => hasScore(row.original, from, 100) }),
+      column("from", score, { filterFn: (row, _, from) => hasScore(row.original, from, 1) }),
       column("to", score, { filterFn: (row, _, to) => hasScore(row.original, 0, to) }),
       column("time", (n) => valueOf("time", n)),
       column("original_host", (n) => pairs.hosts_of_originals[pairs.columns.original[n]]),
@@ -120,8 +120,8 @@ class PairTable {
     const search = make("input", { type: "search", oninput: change("search"), autocomplete: "off" });
     search.value = this.filterOf.search ?? "";
     const choices = FILTERS.filter((name) => this.valuesOf[name].size > 1).map((name) => this.choice(name, change(name)));
-    const [from, to] = [["from", 0], ["to", 100]].map(([name, end]) => {
-      const input = make("input", { type: "number", min: 0, max: 100, step: "any", placeholder: end, "aria-label": word(`score_${name}`), oninput: change(name) });
+    const [from, to] = [["from", 0], ["to", 1]].map(([name, end]) => {
+      const input = make("input", { type: "number", min: 0, max: 1, step: "any", placeholder: end, "aria-label": word(`score_${name}`), oninput: change(name) });
       input.value = this.filterOf[name] ?? "";
       return input;
     });
@@ -164,7 +164,7 @@ class PairTable {
 
   foundText() {
     const { rows } = this.table.getFilteredRowModel();
-    const pages = this.valuesOf.run.size > 1 ? new Set(rows.map((row) => pairs.columns.url[row.original])).size : rows.length;
+    const pages = this.valuesOf.crawl.size > 1 ? new Set(rows.map((row) => pairs.columns.url[row.original])).size : rows.length;
     return word(pages === rows.length ? "found" : "found_records", { n: rows.length, pages });
   }
 
@@ -200,7 +200,7 @@ function setUpTables(summary) {
   const most = () => (summary.near.pages > differences.length ? ` ${word("near_most", { n: differences.length, all: summary.near.pages })}` : "");
   tables.drops = new PairTable("drops", {
     numbers: all.slice(0, shown),
-    columns: ["page", "original", "score", "reason", "host", "time", "run"],
+    columns: ["page", "original", "score", "reason", "host", "time", "crawl"],
     cells: () => ({}),
     lead: latest,
   });
@@ -222,11 +222,11 @@ function setUpTables(summary) {
 function cellsOf(n) {
   return {
     original: [isolated(valueOf("original", n), { class: "url" })],
-    score: [percent(pairs.columns.score[n], 2)],
+    score: [scored(pairs.columns.score[n])],
     reason: [named("reasons", valueOf("reason", n))],
     host: [isolated(valueOf("host", n))],
     time: [visible(valueOf("time", n)).replace("T", " ")],
-    run: [isolated(valueOf("run", n))],
+    crawl: [isolated(valueOf("crawl", n))],
   };
 }
 

@@ -75,6 +75,12 @@ function percent(share, digits = 1) {
   return numberFormat({ style: "percent", maximumFractionDigits: digits }).format(share);
 }
 
+/** Return a score, from 0 to 1. */
+function scored(score) {
+  if (score === null || score === undefined) return "–";
+  return numberFormat({ minimumFractionDigits: 2, maximumFractionDigits: 4 }).format(score);
+}
+
 function size(bytes) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
   let unit = 0;
