@@ -101,6 +101,12 @@ def test_extractors_side_by_side(tmp_path):
     assert float(time[PRODUCT]) > 1
 
 
+def test_what_each_stage_of_the_extraction_costs(tmp_path):
+    (found,) = table(run("stages.py", written(tmp_path / "tiny.jsonl", ROWS), "--rounds", "1"))
+    assert found["pages"] == "6"
+    assert float(found["all"]) > float(found["walk"]) > 0
+
+
 def test_a_small_store_is_filled_and_measured(tmp_path):
     found = json.loads(run("capacity.py", "--pages", "50", "--new", "5", f"sqlite:{tmp_path}/store").stdout)
     assert (found["pages"], found["store"]) == (50, "sqlite")
