@@ -7,7 +7,7 @@ the main text among the elements around them and trims its edges, `names` reads 
 
 from __future__ import annotations
 
-from heapq import merge
+from bisect import bisect
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from lxml import etree
 
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.extraction.blocks import LOOKED_AT, MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
+from dedup_middleware.extraction.blocks import MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.choice import Choice, choose, shown_blocks
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import PageFeatures
@@ -24,7 +24,7 @@ from dedup_middleware.registry import Registry
 from dedup_middleware.text.titles import is_echoed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from lxml.etree import _Element
 
@@ -74,7 +74,7 @@ def extract_paragraphs(html: str) -> list[str]:
     Each is plain text with white space collapsed, and not empty. For a page without main text (link lists, walls,
     notices) they are all that its main element shows, or what it shows outside of menus and the like;
     :func:`extract_text` returns which. Never raises on any string; :class:`ConfigError` for anything else.
-    Linear time: about twice that of a bare parse, parse included.
+    Linear time: two to three bare parses, parse included.
 
     >>> page = "<nav><a href='/'>Home</a></nav><article><h1>Bridge closed</h1><p>{}</p><p>{}</p></article>"
     >>> first = "The old bridge will be closed for nine weeks, the harbour authority said on Monday."
@@ -96,9 +96,10 @@ def extract_text(html: str) -> ExtractedText:
     if not html or html.isspace():
         return ExtractedText([], is_main_text=False, share=0.0)
     root = parse(html)
-    chosen = choose(read_page(root))
-    blocks = chosen.blocks or shown_blocks(read_page(root, links=True))
-    return ExtractedText([collapsed(block.text) for block in blocks], bool(chosen.blocks), chosen.share)
+    page = read_page(root)
+    chosen = choose(page)
+    blocks = [page.blocks[place] for place in chosen.places] or shown_blocks(read_page(root, links=True))
+    return ExtractedText([collapsed(block.text) for block in blocks], bool(chosen.places), chosen.share)
 
 
 def parse(html: str) -> etree._Element:
@@ -139,51 +140,47 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     """Return the texts under *root*, the root of a parsed page (``response.selector.root``).
 
     There are no paragraphs on a page without main text: two lists of links are no copies of each other because they
-    have much in common. Linear time: about one and a half times that of a bare parse. :class:`UncheckableError` once
-    the *budget* is spent.
+    have much in common. Linear time: about two bare parses. :class:`UncheckableError` once the *budget* is spent.
     """
     with plain_elements(root):
         page = read_page(root, budget.elements)
     budget.check_time()
     chosen = choose(page)
     budget.check_time()
-    is_chosen = set(map(id, chosen.blocks))
-    places = [index for index, block in enumerate(page.blocks) if id(block) in is_chosen]
+    blocks, places = page.blocks, chosen.places
+    is_chosen = set(places)
+    beside = [block for place, block in enumerate(blocks) if place not in is_chosen]
     first, last = (places[0], places[-1]) if places else (0, -1)
     links = [" ".join(text.split()) for place, text in page.links if first < place <= last + 1]
-    others = [block for block in page.blocks if block.linked < MOSTLY_LINKS]
-    headings = [block.text for block in others if page.tags[block.node] == "h1"]
     return Texts(
-        [" ".join(b.text.split()) if len(b.text) <= LOOKED_AT else collapsed(b.text) for b in chosen.blocks],
-        [block.text for block in others if id(block) not in is_chosen] + links,
-        headings[0] if headings else "",
+        [collapsed(blocks[place].text) for place in places],
+        [block.text for block in beside if block.linked < MOSTLY_LINKS] + links,
+        next((b.text for b in blocks if page.tags[b.node] == "h1" and b.linked < MOSTLY_LINKS), ""),
         chosen.share,
         chosen.is_boilerplate,
-        _rest(page, chosen, is_chosen),
+        _rest(page, chosen),
         _labels(page, chosen),
         frozenset(map("{} {}".format, page.tags, page.classes)),
     )
 
 
-def _rest(page: PageBlocks, chosen: Choice, is_chosen: Collection[int]) -> list[str]:
+def _rest(page: PageBlocks, chosen: Choice) -> list[str]:
     """Return what *page* shows outside of its main text and its frame, in document order, and where in the text."""
-    frame, total = chosen.frame, len(is_chosen)
+    frame, places, is_chosen = chosen.frame, chosen.places, set(chosen.places)
+    blocks = [(place, block.node, block.text) for place, block in enumerate(page.blocks) if place not in is_chosen]
+    # A mark follows the block that it stands in.
+    marks = [(place + 0.5, node, f"\0{what}") for place, node, what in page.marks]
     rest: list[str] = []
-    marks = [(place, node, f"\0{what}") for place, node, what in page.marks]
-    blocks = [(place, block.node, block.text) for place, block in enumerate(page.blocks)]
-    paragraphs = 0
-    for place, node, text in merge(blocks, marks, key=itemgetter(0)):
-        if text[:1] != "\0" and id(page.blocks[place]) in is_chosen:
-            paragraphs += 1
-        elif not frame[node] or page.tags[node] == "h1":
-            rest.append(f"{paragraphs if paragraphs < total else 'end'} {text}")
+    for place, node, text in sorted(blocks + marks, key=itemgetter(0)):
+        if not frame[node] or page.tags[node] == "h1":
+            before = bisect(places, place)
+            rest.append(f"{before if before < len(places) else 'end'} {text}")
     return rest
 
 
 def _labels(page: PageBlocks, chosen: Choice) -> list[str]:
-    frame = chosen.frame
-    labels = [text for text in page.labels if len(text) <= MAX_LABEL]
-    return labels + [b.text for b in page.blocks if len(b.text) <= MAX_LABEL and frame and frame[b.node]]
+    labels = page.labels + [block.text for block in page.blocks if chosen.frame[block.node]]
+    return [label for label in labels if len(label) <= MAX_LABEL]
 
 
 def check_complete(root: etree._Element) -> None:
@@ -226,7 +223,7 @@ Extractor: TypeAlias = "Callable[[_Element, Budget], Extracted]"
 
 
 def weighted_dom(root: _Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* contains. One to one and a half times the time of a bare parse."""
+    """Return what the page under *root* contains. Two to three bare parses, see `benchmarks/stages.py`."""
     check_complete(root)
     budget.check_time()
     texts = texts_of(root, budget)

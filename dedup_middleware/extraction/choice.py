@@ -99,8 +99,8 @@ _Format: TypeAlias = "tuple[str, str | None, str, str | None]"
 class Choice(NamedTuple):
     """The main text of a page."""
 
-    blocks: list[Block]
-    """In document order; empty if it has no main text."""
+    places: list[int]
+    """The indices of its blocks, in document order; empty if it has no main text."""
     share: float
     """How much of the page's running text that is, outside of its boilerplate: 0 to 1."""
     is_boilerplate: bool = False
@@ -241,8 +241,7 @@ class _WeighedPage:
         base = levels[container]
         total = sum([w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base])
         share = min(1.0, weight / total) if total else 0.0
-        chosen = [page.blocks[i] for i in run]
-        return Choice(chosen, share, self._is_boilerplate(container), self._frame(container))
+        return Choice(run, share, self._is_boilerplate(container), self._frame(container))
 
     def _frame(self, container: int) -> list[bool]:
         """Return of each element whether it is in the frame: in boilerplate that the *container* is not in.

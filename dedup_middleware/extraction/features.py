@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from hashlib import sha256
 from itertools import takewhile
 from typing import TYPE_CHECKING, cast
@@ -18,7 +19,7 @@ from xxhash import xxh32_digest
 from dedup_middleware.extraction.marks import mark_of
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
-from dedup_middleware.text.clauses import MONTHS, folded, one_line, reduced, without_separators
+from dedup_middleware.text.clauses import MONTHS, folded, one_line, without_separators
 from dedup_middleware.text.titles import row_of, without_view
 from dedup_middleware.text.words import SIGNS
 
@@ -34,14 +35,14 @@ _TEXT = etree.XPath("string()")
 _DESCRIPTION = etree.XPath("string((//meta[translate(@name, 'DESCRIPTON', 'descripton') = 'description']/@content)[1])")
 # In the head alone: what stands in the body, a reader may have written.
 _CANONICAL = etree.XPath("string((/html/head/link[@rel = 'canonical'][@href])[last()]/@href)")
-_DATA = frozenset({"application/ld+json", "application/json"})
-# Of parents, not of ancestors, which would take the depth of the page for each text.
-_TEXTS = etree.XPath("//text()[not(parent::script or parent::style or parent::title)]", smart_strings=False)
-_LINKS = etree.XPath("//a/@href", smart_strings=False)
-_CHOSEN = etree.XPath("//option[@selected]/text()", smart_strings=False)
+# Not //, which lists all nodes before it takes some. Of parents, not of ancestors: those take the depth of the page.
+_TEXTS = etree.XPath("/descendant::text()[not(parent::script or parent::style or parent::title)]", smart_strings=False)
+_LINKS = etree.XPath("/descendant::a/@href", smart_strings=False)
+_CHOSEN = etree.XPath("/descendant::option[@selected]/text()", smart_strings=False)
 _DATA_TEXTS = etree.XPath(
-    "//script[@type = 'application/ld+json' or @type = 'application/json']/text()", smart_strings=False
+    "/descendant::script[@type = 'application/ld+json' or @type = 'application/json']/text()", smart_strings=False
 )
+_READ_JSON = json.JSONDecoder(strict=False).decode
 # What has no text inside, so that each is read in constant time.
 _EMPTY = ("audio", "embed", "iframe", "img", "input", "object", "source", "track", "video")
 #: What follows so many characters is no title any more.
@@ -71,13 +72,12 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     rest = "\n".join(texts[MAX_TEXTS:])
     around = frozenset(map(text_hash, [*texts[:MAX_TEXTS], *[rest] * bool(rest)]))
     # The numbers of a title are a part of it, and "page 1 of 2" names a view.
-    with_facts = (
-        text for text in texts if has_number(text) and text not in {title, found.heading} and without_view(text)
-    )
+    names = {title, found.heading}
+    with_facts = [text for text in texts if has_number(text) and text not in names and without_view(text)]
     facts = [*all_facts(with_facts, counts=False), *_data_facts(root)]
     canonical = str(_CANONICAL(root))[:MAX_ADDRESS].strip()
     content = _digest(title, found.rest)
-    labels = frozenset([folded(label) for label in found.labels])
+    labels = frozenset(map(_folded_label, found.labels))
     lines = (*texts, *found.labels)
     template = frozenset(sorted(map(fast_hash, found.formats))[:TEMPLATE_SKETCH])
     return PageFeatures(
@@ -86,9 +86,11 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
 
 
 def _digest(title: str, rest: Iterable[str]) -> bytes:
-    """Return a digest of a *title* and of what is shown beside the main text: words, symbols and marks, in order."""
+    """Return a digest of a *title* and of what is shown beside the main text, in order, but for spaces and hyphens."""
     text = "\n".join(rest)
-    shown = (row_of(title), reduced(text).replace("\n", ""), *symbols_of(text), *(m for m in rest if "\0" in m))
+    # Folding makes plain digits of raised ones.
+    letters = "".join(folded(text).replace("-", "").split())
+    shown = (row_of(title), letters, *symbols_of(text), *(m for m in rest if "\0" in m))
     return sha256("\n".join(shown).encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
 
 
@@ -111,16 +113,13 @@ def shown_digest(root: etree._Element) -> bytes:
 def _data_facts(root: etree._Element) -> Iterator[str]:
     """Yield the facts in what the scripts of the page carry as JSON; what exceeds `MAX_DATA_LENGTH` counts as one."""
     room = MAX_DATA_LENGTH
-    for element in root.iter("script"):
-        script = element.text if element.get("type") in _DATA else None
-        if not script:
-            continue
+    for script in cast("list[str]", _DATA_TEXTS(root)):
         room -= len(script)
         if room < 0:
             yield script
             return
         try:
-            yield from facts_of_data(json.loads(script, strict=False), MAX_DATA)
+            yield from facts_of_data(_READ_JSON(script), MAX_DATA)
         except (ValueError, RecursionError):
             yield from all_facts([script])
 
@@ -138,8 +137,13 @@ def _short(text: object) -> str:
 def text_hash(text: str) -> bytes:
     """Return the hash of one *text*, as it is in :class:`PageFeatures`: without dates, times of day and digits."""
     if len(text) < _MAX_DATE and _DIGIT.search(text):
-        text = _without_times(folded(text), "")
+        text = _without_date(text)
     return xxh32_digest(text.encode("utf8", "surrogatepass").translate(None, _DIGITS))
+
+
+# The pages of a site have most of their short texts in common. 3 MB at the most.
+_folded_label = lru_cache(maxsize=8192)(folded)
+_without_date = lru_cache(maxsize=2048)(lambda text: _without_times(folded(text), ""))
 
 
 # --- facts

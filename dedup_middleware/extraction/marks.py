@@ -30,9 +30,10 @@ _LONGEST = 1_000
 def is_file(href: str) -> bool:
     """Return whether *href* leads to a file: the last part of its path has an extension that is not that of a page."""
     folder, _, name = _path(href).rpartition("/")
-    extension = name.rpartition(".")[2] if "." in name else ""
-    is_host = folder == "/" or folder.endswith(":/")
-    return not is_host and extension.lower() not in _PAGES and _EXTENSION.fullmatch(extension) is not None
+    if "." not in name or folder == "/" or folder.endswith(":/"):  # or a host
+        return False
+    extension = name.rpartition(".")[2]
+    return extension.lower() not in _PAGES and _EXTENSION.fullmatch(extension) is not None
 
 
 def mark_of(element: _Element) -> str:
@@ -59,8 +60,6 @@ def mark_of(element: _Element) -> str:
 
 def icon_of(element: _Element) -> str:
     """Return what an inline *element* without text shows by its attributes: an icon, or what a style sheet writes."""
-    if len(element.attrib) == 0:
-        return ""
     shown = [
         value
         for name, value in cast("list[tuple[str, str]]", element.items())
