@@ -12,15 +12,18 @@ import atexit
 import ctypes
 import gc
 import os
+import pkgutil
 import runpy
 import sys
 from importlib import import_module
+from importlib.metadata import entry_points
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
+from dedup_middleware import cli
 from dedup_middleware.plugin import addon
 from dedup_middleware.stores import default_backend
 
@@ -34,8 +37,13 @@ COMPONENTS = (
     "dedup_middleware.cli.commands.Command",
 )
 
+MODULES = (
+    *("sample_spiders", "scrapy.cmdline", f"dedup_middleware.stores.{default_backend()}", "sqlite3"),
+    *("queuelib.queue", "scrapy.dupefilters", "scrapy.pqueues", "scrapy.squeues"),
+)
 
-def next_order(client: Connection) -> tuple[str, list[str], dict[str, str], str, str]:
+
+def next_order(client: Connection) -> tuple[str, list[str], dict[str, str], int, str, str]:
     """Return an order of `forking.py` in a process of its own; the first one stays inside until *client* hangs up."""
     while True:
         try:
@@ -62,12 +70,14 @@ def leave_imports() -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(modules))
 
 
-for module in ("sample_spiders", "scrapy.cmdline"):
-    import_module(module)
 for path in COMPONENTS:
     load_object(path)
-import_module(f"dedup_middleware.stores.{default_backend()}")
-for module in ("queuelib.queue", "scrapy.dupefilters", "scrapy.pqueues", "scrapy.squeues", "sqlite3"):
+# Each command of Scrapy looks at all commands that are installed: those of scrapy-poet import pytest.
+for command in entry_points(group="scrapy.commands"):
+    command.load()
+for command in pkgutil.iter_modules(cli.__path__, f"{cli.__name__}."):
+    import_module(command.name)
+for module in MODULES:
     import_module(module)
 assert "twisted.internet.reactor" not in sys.modules, "the crawl's settings choose the reactor"
 
@@ -75,8 +85,9 @@ IMPORTED = sys.modules.keys() - {"__main__", "builtins", "sys"}
 # Collections of a child do not touch what was imported here: that would copy each of its pages of memory.
 collect_once()
 
-folder, sys.argv, environment, *outputs = next_order(Connection(int(sys.argv[1])))
+folder, sys.argv, environment, mask, *outputs = next_order(Connection(int(sys.argv[1])))
 os.chdir(folder)
+os.umask(mask)
 os.environ.clear()
 os.environ.update(environment)
 for number, output in enumerate(outputs, 1):

@@ -81,7 +81,8 @@ class Forked:
     ) -> None:
         self._server, self._waiting = server, waiting
         self._outputs = [outputs.with_suffix(suffix) for suffix in (".out", ".err")]
-        server.send((str(folder), arguments, environment, *map(str, self._outputs)))
+        os.umask(mask := os.umask(0))
+        server.send((str(folder), arguments, environment, mask, *map(str, self._outputs)))
         self.pid: int = server.recv()
 
     def poll(self) -> int | None:
