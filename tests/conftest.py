@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -10,20 +11,30 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from checked_pages import Pages
 from crawling import Outcome, forked_crawls, run_job, write_job
 from local_site import Site
 from redis_server import RedisServer
 
+from dedup_middleware import Deduplicator
+
+# Hundreds of processes import the package and its tests, and each one would compile them again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A test promises no time: on a busy machine one of a millisecond has taken 400. A run tries what the last one has
 # tried; to search on, run pytest with --hypothesis-profile=searching.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("searching", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")
 
 
 #: What compares methods or opens a browser, beside the tests that are marked one by one.
 RESEARCH = ("methods", "test_compare.py", "test_report_page.py")
+
+
+def pytest_xdist_auto_num_workers():
+    """Return one worker more than there are cores: a crawl waits for a third of its time."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
 
 
 def pytest_collection_modifyitems(items):
@@ -92,6 +103,30 @@ def install(tmp_path_factory, monkeypatch):
         return {"PYTHONPATH": str(packages)}
 
     return install
+
+
+class Pages(dict):
+    """Pages by URL, which are checked without a crawl."""
+
+    def add(self, path, html, host=0):
+        url = f"http://host{host}.example{path}"
+        self[url] = html
+        return url
+
+    def checked(self, urls, items=None, **options):
+        """Return the verdict on each of *urls*, in this order; *items* are what a callback would make of them."""
+        with Deduplicator(**options) as dedup:
+            return {url: dedup.add(url, self[url], item=(items or {}).get(url)) for url in urls}
+
+    def kept(self, urls, items=None, **options):
+        return [url for url, verdict in self.checked(urls, items, **options).items() if not verdict.is_duplicate]
+
+    def released(self, urls):
+        """Return those of *urls* that are released in the end, though they were duplicates at first."""
+        with Deduplicator() as dedup:
+            for url in urls:
+                dedup.add(url, self[url])
+            return dedup.released
 
 
 @pytest.fixture

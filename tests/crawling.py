@@ -174,7 +174,11 @@ def run_scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 def scrapy(*arguments: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy ARGUMENTS`` in *folder* with this environment, and nothing at its stdin."""
-    command = [sys.executable, "-m", "scrapy", *arguments]
+    return run(folder, [sys.executable, "-m", "scrapy", *arguments], env)
+
+
+def run(folder: Path, command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run *command*, a Python and its arguments, in *folder* to its end."""
     process = start(folder, command, env)
     try:
         said = process.communicate(timeout=PATIENCE)
@@ -189,7 +193,7 @@ def environment() -> dict[str, str]:
     """Return the environment of a stranger's process: it finds these files and the package."""
     # No test may write to the data of its user: a file is in the way.
     return os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
+        "PYTHONPATH": os.pathsep.join(map(str, (HERE, HERE / "benchmarks", HERE.parent))),
         "XDG_DATA_HOME": "/dev/null/data",
     }
 

@@ -33,7 +33,7 @@ from dedup_middleware.model import Action, Eligibility, Page, Scope
 from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
 from dedup_middleware.urls import request_identity, url_identity
-from dedup_middleware.visit import Fate
+from dedup_middleware.visit import Fate, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.errors import DedupError
-    from dedup_middleware.model import StoredPage, Verdict
+    from dedup_middleware.model import Verdict
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Decision, Visit
 
@@ -76,7 +76,7 @@ def preferences(preferred: Collection[str]) -> Preferences:
     return Preferences(SETTINGS["DEDUP_PREFERRED"].read([*preferred]))
 
 
-class Library:
+class Library(Listener):
     """One store in memory, and what a crawl does with it."""
 
     def __init__(  # noqa: PLR0913 - what a library is made of, by name
@@ -123,26 +123,14 @@ class Library:
         self.deduplication.durability.interval = 1
 
     def count(self, name: str, amount: int = 1) -> None:
-        """See Listener; so are the next six."""
+        """See Listener; so are the next two."""
         self.stats[name] += amount
-
-    def warn(self, line: str) -> None:
-        pass
 
     def defect(self, error: Exception, _: object) -> None:
         raise error
 
     def failed(self, error: DedupError) -> None:
         self.failures.append(error)
-
-    def one_original(self, *_: object) -> None:
-        pass
-
-    def one_other_host(self, *_: object) -> None:
-        pass
-
-    def released(self, pages: Sequence[StoredPage]) -> None:
-        pass
 
     def crash(self) -> None:
         """Forget what was in memory only, as a process does that is killed and begun again."""

@@ -1,17 +1,12 @@
 """Spiders, pipelines and items as strangers write them. None of them knows the plugin."""
 
-# ruff: noqa: ARG002 - callbacks and hooks have the arguments that Scrapy gives
-
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import functools
-import heapq
 import json
-import logging
 import pathlib
-import threading
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,17 +17,12 @@ import scrapy
 from itemadapter import ItemAdapter
 from local_site import PATIENCE
 from scrapy import signals
-from scrapy.core.scheduler import BaseScheduler
-from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import DontCloseSpider, DropItem
 from scrapy.extensions.feedexport import BlockingFeedStorage
-from scrapy.http import JsonRequest, JsonResponse
-from scrapy.http.request import NO_CALLBACK
+from scrapy.http import JsonResponse
 from scrapy.linkextractors import LinkExtractor
-from scrapy.logformatter import LogFormatter
 from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.conf import build_component_list
-from scrapy.utils.defer import ensure_awaitable, maybe_deferred_to_future
+from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.task import deferLater
 
 
@@ -51,62 +41,6 @@ class Articles(scrapy.Spider):
         yield from response.follow_all(css="a.next")
 
 
-class FromStartUrls(scrapy.Spider):
-    """An item a page of ``start_urls``, without a method that makes requests."""
-
-    name = "articles"
-
-    def parse(self, response):
-        yield {"url": response.url, "title": response.css("title::text").get()}
-
-
-class OwnProcessor:
-    """The ``ITEM_PROCESSOR`` of a project: it knows nothing of ``from_crawler``."""
-
-    def __init__(self, crawler):
-        self._pipelines = [kind() for kind in build_component_list(crawler.settings.getwithbase("ITEM_PIPELINES"))]
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
-    async def open_spider_async(self):
-        pass
-
-    async def close_spider_async(self):
-        pass
-
-    async def process_item_async(self, item):
-        for pipeline in self._pipelines:
-            item = await ensure_awaitable(pipeline.process_item(item))
-        return item
-
-
-class OldTemplate:
-    """The spider middleware of a project that an old Scrapy began: it has no ``process_start``."""
-
-    def process_spider_input(self, response, spider):
-        return None
-
-    def process_start_requests(self, start_requests, spider):
-        yield from start_requests
-
-
-class OldTemplateWithOutput(OldTemplate):
-    """The same with a method that Scrapy 2.16 refuses."""
-
-    def process_spider_output(self, response, result, spider):
-        yield from result
-
-
-class AllText(Articles):
-    """An item of what a spider of articles asks a page for: two more walks over it than its title takes."""
-
-    def parse(self, response):
-        text = "".join(response.xpath("//body//text()").getall())
-        yield {"url": response.url, "title": response.css("title::text").get(), "characters": len(text)}
-
-
 class OneByOne(Articles):
     """The next page is asked for when the one before has been parsed, so that the order is certain."""
 
@@ -121,17 +55,6 @@ class OneByOne(Articles):
         yield from response.follow_all(css="a.next", cb_kwargs={"rest": []})
         if rest:
             yield scrapy.Request(rest[0], cb_kwargs={"rest": rest[1:]}, priority=10_000, dont_filter=True)
-
-
-class Addresses(OneByOne):
-    """Items of URLs alone, for any page."""
-
-    name = "addresses"
-
-    def parse(self, response, rest):
-        yield {"url": response.url}
-        if rest:
-            yield scrapy.Request(rest[0], cb_kwargs={"rest": rest[1:]}, dont_filter=True)
 
 
 class Steps(scrapy.Spider):
@@ -294,52 +217,6 @@ class Followers(scrapy.Spider):
             yield scrapy.Request(link.url, parse, **self.settings.getdict("FOLLOW_WITH"))
 
 
-class HeapScheduler(BaseScheduler):
-    """A scheduler of a project's own, as scrapy-redis is one: it sorts by priority, and knows no queues of Scrapy."""
-
-    def __init__(self, dupefilter):
-        self.dupefilter, self.heap, self.count = dupefilter, [], 0
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        crawler.signals.connect(lambda: cls.check(crawler), signals.spider_idle)
-        return cls(RFPDupeFilter.from_crawler(crawler))
-
-    @staticmethod
-    def check(crawler):
-        engine = crawler.engine
-        scheduler = engine.scheduler if hasattr(engine, "scheduler") else engine._slot.scheduler
-        assert vars(scheduler).keys() == {"dupefilter", "heap", "count"}
-
-    def has_pending_requests(self):
-        return bool(self.heap)
-
-    def enqueue_request(self, request):
-        if not request.dont_filter and self.dupefilter.request_seen(request):
-            return False
-        self.count += 1
-        heapq.heappush(self.heap, (-request.priority, self.count, request))
-        return True
-
-    def next_request(self):
-        return heapq.heappop(self.heap)[-1] if self.heap else None
-
-
-class Recovery:
-    """A spider middleware that gives an item where a callback raised."""
-
-    def process_spider_exception(self, response, exception):
-        return [{"url": response.url, "recovered": True}]
-
-
-class Doorkeeper:
-    """A spider middleware that lets no page with a closed door reach its callback."""
-
-    def process_spider_input(self, response):
-        if "/closed" in response.url:
-            raise Mishap
-
-
 class Mishap(Exception):  # noqa: N818 - what goes wrong is no error of ours
     """What goes wrong in a stranger's code."""
 
@@ -411,51 +288,10 @@ class FatePipeline:
         return {**ItemAdapter(item).asdict(), "replaced": True} if "replace" in fates else item
 
 
-class DropWitness:
-    """Note of each drop whether its original is in feed.jsonl by then."""
-
-    def __init__(self):
-        self.seen = []
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        witness = cls()
-        crawler.signals.connect(witness.dropped, signal=signals.item_dropped)
-        crawler.signals.connect(witness.closed, signal=signals.spider_closed)
-        return witness
-
-    def dropped(self, exception):
-        original = str(exception).split(" repeats ")[1].split(" ")[0]
-        self.seen.append(f'"{original}"' in pathlib.Path("feed.jsonl").read_text(encoding="utf8"))
-
-    def closed(self):
-        pathlib.Path("witness.json").write_text(json.dumps(self.seen), encoding="utf8")
-
-
 class SlowPipeline:
     async def process_item(self, item):
         await nap(0.02)
         return item
-
-
-class LoudFormatter(LogFormatter):
-    def dropped(self, item, exception, response, spider):
-        return {"level": logging.WARNING, "msg": "LOUD: %(why)s", "args": {"why": exception}}
-
-
-class BrokenFormatter(LogFormatter):
-    def dropped(self, item, exception, response, spider):
-        raise Mishap
-
-
-class OnlyTheFirst:
-    """A feed's filter: items of pages whose path ends in /a."""
-
-    def __init__(self, feed_options):
-        pass
-
-    def accepts(self, item):
-        return item["url"].endswith("/a")
 
 
 # --- items of every type that itemadapter knows, with and without a field for the tag
@@ -558,109 +394,45 @@ UNTAGGABLE = {
 ITEM_TYPES = TAGGABLE | UNTAGGABLE
 
 
-class Everything(Steps):
-    """Every way of writing a callback, and all that may be around it."""
-
-    name = "everything"
-
-    async def start(self):
-        yield {"url": "from start"}
-        async for request in super().start():
-            yield request
-
-    async def async_generator(self, response):
-        await nap(0.01)
-        yield self.item(response)
-        for link in response.css("a.next"):
-            await nap(0)
-            yield response.follow(link)
-
-    async def coroutine_of_list(self, response):
-        await nap(0.01)
-        return [self.item(response), *response.follow_all(css="a.next")]
-
-    async def coroutine_of_none(self, response):
-        await nap(0.01)
-
-    def single_item(self, response):
-        return self.item(response)
-
-    def list_of_items(self, response):
-        return [self.item(response)]
-
-    def nothing(self, response):
-        pass
-
-    def with_picture(self, response):
-        pictures = [response.urljoin(src) for src in response.css("img::attr(src)").getall()]
-        yield {**self.item(response), "image_urls": pictures}
-
-    def post_form(self, response, url, story):
-        yield scrapy.FormRequest(url, formdata={"story": str(story)}, callback=self.answer)
-
-    def post_json(self, response, url, story):
-        yield JsonRequest(url, data={"story": story}, callback=self.answer)
-
-    def answer(self, response):
-        yield {"url": f"{response.url} {response.request.body.decode()}"}
-
-    def may_fail(self, response, url):
-        yield scrapy.Request(url, errback=self.failed, meta={"handle_httpstatus_list": []})
-
-    def failed(self, failure):
-        yield {"url": "from errback", "status": failure.value.response.status}
+def text_of(response):
+    return " ".join(response.css("p::text").getall())
 
 
-class SomeBecomeStories:
-    """A pipeline that makes other items of some: of those whose path ends in /b."""
+class Witnesses(Steps):
+    """Callbacks that give items of many kinds, by what these contain."""
 
-    def process_item(self, item):
-        return TagDataItem(item["url"], item["title"]) if item["url"].endswith("/b") else item
+    name = "witnesses"
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.seen = set()
 
-class FeedReader:
-    """An extension that reads FEED_TO_READ, a named pipe, to its end and puts what came into another file."""
+    def parse_first_paragraph(self, response):
+        yield {"url": response.url, "text": response.css("p::text").get()}
 
-    def __init__(self, path):
-        self.path = path
-        threading.Thread(target=self.read, daemon=True).start()
+    def parse_article_text(self, response):
+        yield {"url": response.url, "text": " ".join(response.css("article p::text").getall())}
 
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(pathlib.Path(crawler.settings["FEED_TO_READ"]))
+    def parse_price(self, response):
+        yield {"url": response.url, "price": response.css("span::text").re_first(r"[\d.]+"), "uid": id(response)}
 
-    def read(self):
-        told = self.path.read_bytes()
-        self.path.with_suffix(".read").write_bytes(told)
+    def parse_text_and_more(self, response, more):
+        yield {"url": response.url, "text": text_of(response), "more": more}
 
+    def parse_fields(self, response, **fields):
+        yield {"url": response.url, **fields}
 
-class BatchMover:
-    """An extension that takes every batch away as soon as it is there."""
+    def parse_data(self, response):
+        yield {"url": response.url, **json.loads(response.css("script::text").get())}
 
-    @classmethod
-    def from_crawler(cls, crawler):
-        mover = cls()
-        crawler.signals.connect(mover.take, signals.feed_slot_closed)
-        return mover
+    def parse_filename(self, response):
+        yield {"url": response.url, "filename": response.url.rpartition("/")[2].partition(".")[0]}
 
-    def take(self, slot):
-        path = pathlib.Path(slot.storage.path)
-        path.rename(path.with_suffix(".taken"))
+    def finish_joined_item(self, response, item):
+        yield {**item, "text": [*item["text"], *response.css("p::text").getall()]}
 
+    def parse_sku(self, response):
+        yield {"url": response.url, "sku": response.css("script::text").re_first("T-[0-9]")}
 
-class BrowserMiddleware:
-    """Follow redirects as a browser does: in one request, whose response has the final URL."""
-
-    def __init__(self, crawler):
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
-    async def process_response(self, request, response):
-        if not request.meta.get("browser") or response.status != 302:
-            return response
-        target = scrapy.Request(response.headers["Location"].decode(), callback=NO_CALLBACK, dont_filter=True)
-        end = await self._crawler.engine.download_async(target)
-        return end.replace(request=request)
+    def parse_numbered(self, response, number):
+        yield {"url": response.url, "number": number, "meta": sorted(response.meta)}

@@ -15,8 +15,6 @@ import attrs
 import pydantic
 import scrapy
 from sample_spiders import Articles
-from scrapy import signals
-from scrapy.exporters import BaseItemExporter, JsonLinesItemExporter
 from scrapy.extensions.feedexport import ItemFilter
 
 
@@ -63,7 +61,7 @@ class Stories(scrapy.Spider):
         kind = KINDS[position % len(KINDS)]
         yield kind(url=response.url, title=response.css("title::text").get(), extra=self.extra(response))
 
-    def extra(self, response):  # noqa: ARG002 - for others
+    def extra(self, response):
         return {"seen": datetime(2026, 1, 2, tzinfo=timezone.utc), "price": Decimal("1.50"), "tags": ("a", None)}
 
 
@@ -96,7 +94,7 @@ class Stamped(Stories):
         super().__init__(*args, **kwargs)
         self.numbers = count(time.time_ns())
 
-    def parse(self, response, position):  # noqa: ARG002 - the argument of all
+    def parse(self, response, position):
         now = datetime.now(timezone.utc)
         for part in range(self.parts):
             yield {
@@ -187,58 +185,7 @@ class Foreign(Stories):
 class Passing(Stories):
     """Each item is of a class that only this process has."""
 
-    def parse(self, response, position):  # noqa: ARG002 - the argument of all
+    def parse(self, response, position):
         kind = globals().setdefault("PassingStory", dataclasses.make_dataclass("PassingStory", ["url"]))
         kind.__module__ = __name__
         yield kind(url=response.url)
-
-
-class Marks:
-    """A spider middleware that counts how often an item has passed it; the items of ``start()``, too."""
-
-    async def process_start(self, start):
-        async for output in start:
-            yield self.marked(output)
-
-    async def process_spider_output(self, response, result):  # noqa: ARG002 - Scrapy's hook
-        async for output in result:
-            yield self.marked(output)
-
-    def marked(self, output):
-        if isinstance(output, dict):
-            output["passes"] = output.get("passes", 0) + 1
-        return output
-
-
-class Responses:
-    """An extension that counts the items that were scraped from no response, or from one of these URLs."""
-
-    def __init__(self, stats):
-        self.stats = stats
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        extension = cls(crawler.stats)
-        crawler.signals.connect(extension.scraped, signals.item_scraped)
-        return extension
-
-    def scraped(self, item, response):  # noqa: ARG002 - the signal's
-        self.stats.inc_value(f"scraped_from/{response and response.url}")
-
-
-class TheirExporter(JsonLinesItemExporter):
-    """An exporter of the project's own: it may keep what it got."""
-
-
-class Stuttering(BaseItemExporter):
-    """An exporter that fails on its second item."""
-
-    def __init__(self, file, **kwargs):
-        super().__init__(dont_fail=True, **kwargs)
-        self._file, self._any = file, False
-
-    def export_item(self, item):  # noqa: ARG002 - Scrapy's hook
-        if self._any:
-            raise TypeError("the second item")
-        self._any = True
-        self._file.write(b"half\n")

@@ -1,7 +1,5 @@
 """A spider with page objects, in a module of its own because importing web-poet takes as long as a small crawl."""
 
-# ruff: noqa: ARG002 - scrapy-poet wants the response named before the pages
-
 from __future__ import annotations
 
 from sample_spiders import Steps

@@ -108,14 +108,14 @@ def test_a_field_that_keeps_every_duplicate_is_named_with_its_remedy(site, crawl
     pages = [told.format(title, title, body, 1000 + 7 * n) for n in range(MIN_PAGES + 1)]
     urls = [site.add(f"/story{f'?s{n}=1' if n else ''}", each) for n, each in enumerate(pages)]
     steps = [{"url": url, "callback": "parse_price"} for url in urls]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders.Witnesses", steps=steps)
     assert outcome.kept == urls
     (warning,) = outcome.problems
     assert f"of {MIN_PAGES} pages that repeat another one of their host, {MIN_PAGES} were kept" in warning
     assert "another 'price'" in warning
     assert outcome.stats["dedup/kept/item_field_differs"] == MIN_PAGES
     assert outcome.record(urls[1])["difference"] == ["price: 1007"]
-    named = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]})
+    named = crawl("sample_spiders.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]})
     assert named.kept == urls[:1]
     assert not any("price" in line for line in named.problems)
 

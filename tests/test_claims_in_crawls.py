@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import random
 
 import pytest
 from crawling import Running, run_job, write_job
 from local_site import wait_until
 from prose import article, blog, story
+from scrapy import signals
 
 FATES = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
 FAILING = [
@@ -20,6 +22,30 @@ FAILING = [
     "async_generator_raises_last",
 ]
 RAISES_LAST = [name for name in FAILING if name.endswith("last")]
+
+
+# --- parts of a project
+
+
+class DropWitness:
+    """Note of each drop whether its original is in feed.jsonl by then."""
+
+    def __init__(self):
+        self.seen = []
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        witness = cls()
+        crawler.signals.connect(witness.dropped, signal=signals.item_dropped)
+        crawler.signals.connect(witness.closed, signal=signals.spider_closed)
+        return witness
+
+    def dropped(self, exception):
+        original = str(exception).split(" repeats ")[1].split(" ")[0]
+        self.seen.append(f'"{original}"' in pathlib.Path("feed.jsonl").read_text(encoding="utf8"))
+
+    def closed(self):
+        pathlib.Path("witness.json").write_text(json.dumps(self.seen), encoding="utf8")
 
 
 def pair(site, number, first="a", second="b", *, shown=""):
@@ -128,7 +154,7 @@ def test_no_drop_rests_on_an_original_that_is_not_in_its_feed(site, crawl):
     urls = sorted(pages, key=pages.__getitem__)
     settings = {
         "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
-        "EXTENSIONS": {"sample_spiders.DropWitness": 0},
+        "EXTENSIONS": {"test_claims_in_crawls.DropWitness": 0},
         "CONCURRENT_REQUESTS": 16,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     }

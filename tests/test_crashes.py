@@ -19,6 +19,7 @@ from crawling import Running, run_job, run_scrapy, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS, faults
 from local_site import wait_until
 from prose import article, blog, story
+from scrapy.exporters import JsonLinesItemExporter
 from test_claims_in_crawls import FATES, pair
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
@@ -29,6 +30,10 @@ GZIP = {
     }
 }
 HOLDING = {**FATES, **FEED, "HOLD_UNTIL": {"never": 1}, "CONCURRENT_REQUESTS": 1}
+
+
+class TheirExporter(JsonLinesItemExporter):
+    """An exporter of the project's own: it may keep what it got."""
 
 
 def killed(folder, site, steps, **settings):
@@ -205,7 +210,7 @@ def test_a_feed_is_durable_while_the_crawl_runs_or_at_its_end(site, tmp_path, op
     options = {**options}
     settings = {
         "FEEDS": {options.pop("uri", "other"): options},
-        "FEED_EXPORTERS": {"theirs": "sample_spiders_items.TheirExporter"},
+        "FEED_EXPORTERS": {"theirs": "test_crashes.TheirExporter"},
         "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
         "CHECKPOINT_INTERVAL": 1,
     }
@@ -219,7 +224,7 @@ def test_a_feed_is_durable_while_the_crawl_runs_or_at_its_end(site, tmp_path, op
 
 @pytest.fixture(scope="module")
 def told():
-    told = StorySite.build(45, together=False)
+    told = StorySite.build(30, together=False)
     yield told
     told.site.close()
 
@@ -228,14 +233,14 @@ def told():
 @pytest.mark.parametrize(("edge", "moment"), [*((edge, "after") for edge in EDGES), ("checkpoint", "before")])
 def test_a_process_that_ends_at_an_edge_loses_no_story(told, edge, moment):
     # How many checkpoints there are beyond the first depends on the disk.
-    nth = 1 if edge in ROUND else random.Random(edge + moment).randint(1, 12)
+    nth = 1 if edge in ROUND else random.Random(edge + moment).randint(1, 8)
     fault = faults(EDGES[edge], nth=nth, moment=moment)
     status, seen = run_with_fault(told, settings_of(jobdir=True, interval=5), fault)
     assert status == EXIT_STATUS
     assert (seen.lost, seen.self_drops) == (set(), 0)
 
 
-@pytest.mark.parametrize("nth", [3, 10, 40, 90, 150])
+@pytest.mark.parametrize("nth", [3, 40, 80])
 def test_a_call_of_the_store_that_fails_ends_no_crawl_and_loses_no_story(told, nth):
     fault = faults(*STORE_CALLS, nth=nth, kind="fail")
     status, seen = run_with_fault(told, settings_of(jobdir=False, interval=5), fault)
@@ -256,7 +261,7 @@ def test_a_kill_loses_no_item_of_a_feed_and_drops_none_that_cannot_be_stored(tol
     kinds = {"filtered": items == "filtered", "unstorable": items == "unstorable"}
     options = Namespace(kept=False, interval=5, fingerprint="clauses", **kinds)
     _, _, settings = kinds_of_chains(options)[0]
-    seen = run_chain(told, [1.0, 1.2], settings, options)
+    seen = run_chain(told, [0.3, 0.5], settings, options)
     assert seen["dropped"]
     assert not any(seen[name] for name in ("lost", "missing", "self_drops", "unstorable_dropped"))
     assert seen["ended_well"] == 1

@@ -14,6 +14,8 @@ from fault_injection import EXIT_STATUS, faults
 from local_site import Answer, Site
 from prose import article, blog, story
 from sample_spiders_items import KINDS
+from scrapy import signals
+from scrapy.exporters import BaseItemExporter
 from test_claims_in_crawls import pair
 from test_commands import run_here
 from test_crashes import GZIP, again, killed, released
@@ -24,6 +26,53 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.item_codec import PROJECT, name_of
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
+
+
+class Marks:
+    """A spider middleware that counts how often an item has passed it; the items of ``start()``, too."""
+
+    async def process_start(self, start):
+        async for output in start:
+            yield self.marked(output)
+
+    async def process_spider_output(self, response, result):
+        async for output in result:
+            yield self.marked(output)
+
+    def marked(self, output):
+        if isinstance(output, dict):
+            output["passes"] = output.get("passes", 0) + 1
+        return output
+
+
+class Responses:
+    """An extension that counts the items that were scraped from no response, or from one of these URLs."""
+
+    def __init__(self, stats):
+        self.stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        extension = cls(crawler.stats)
+        crawler.signals.connect(extension.scraped, signals.item_scraped)
+        return extension
+
+    def scraped(self, item, response):
+        self.stats.inc_value(f"scraped_from/{response and response.url}")
+
+
+class Stuttering(BaseItemExporter):
+    """An exporter that fails on its second item."""
+
+    def __init__(self, file, **kwargs):
+        super().__init__(dont_fail=True, **kwargs)
+        self._file, self._any = file, False
+
+    def export_item(self, item):
+        if self._any:
+            raise TypeError("the second item")
+        self._any = True
+        self._file.write(b"half\n")
 
 
 def add_pairs(site, count):
@@ -129,8 +178,8 @@ def test_kept_with_exported_or_released_items_are_those_of_a_crawl_without_the_p
 def test_a_released_item_passes_each_pipeline_and_no_spider_middleware_again(site, tmp_path):
     a, b = pair(site, 1)
     seen = {
-        "SPIDER_MIDDLEWARES": {"sample_spiders_items.Marks": 500},
-        "EXTENSIONS": {"sample_spiders_items.Responses": 0},
+        "SPIDER_MIDDLEWARES": {"test_dropped_items.Marks": 500},
+        "EXTENSIONS": {"test_dropped_items.Responses": 0},
         "EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100},
     }
     steps = [{"url": a}, {"url": b, "cb_kwargs": {"fate": "replace"}}]
@@ -146,8 +195,8 @@ def test_a_released_item_passes_each_pipeline_and_no_spider_middleware_again(sit
 def test_so_does_one_that_is_released_while_the_crawl_runs(site, crawl):
     urls = filled(site)
     seen = {
-        "SPIDER_MIDDLEWARES": {"sample_spiders_items.Marks": 500},
-        "EXTENSIONS": {"sample_spiders_items.Responses": 0},
+        "SPIDER_MIDDLEWARES": {"test_dropped_items.Marks": 500},
+        "EXTENSIONS": {"test_dropped_items.Responses": 0},
     }
     outcome = visit(crawl, urls, settings=seen)
     assert {item["url"]: item["passes"] for item in outcome.items} == dict.fromkeys(urls, 1)
@@ -312,7 +361,7 @@ def test_an_exporter_that_fails_leaves_the_file_as_it_was(crawled, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     (copy / "out.bad").write_text("as before\n", encoding="utf8")
-    exporters = json.dumps({"bad": "sample_spiders_items.Stuttering"})
+    exporters = json.dumps({"bad": "test_dropped_items.Stuttering"})
     failed = dedup(copy, "dropped", "-o", "out.bad", "-s", f"FEED_EXPORTERS={exporters}")
     failed.refused("cannot be written as bad (the second item)")
     assert (copy / "out.bad").read_text(encoding="utf8") == "as before\n"

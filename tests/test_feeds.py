@@ -3,16 +3,70 @@
 from __future__ import annotations
 
 import os
+import pathlib
+import threading
 
 import pytest
 from local_site import wait_until
 from prose import article, blog, story
+from sample_spiders import TagDataItem
+from scrapy import signals
 
 from dedup_middleware.reasons import Reason
 
 JSON_LINES = {"format": "jsonlines"}
 #: Takes items of one class; what is a dict goes to the pipelines alone.
 STORIES = {"stories.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders.DataItem"]}}
+
+
+# --- parts of a project
+
+
+class OnlyTheFirst:
+    """A feed's filter: items of pages whose path ends in /a."""
+
+    def __init__(self, feed_options):
+        pass
+
+    def accepts(self, item):
+        return item["url"].endswith("/a")
+
+
+class SomeBecomeStories:
+    """A pipeline that makes other items of some: of those whose path ends in /b."""
+
+    def process_item(self, item):
+        return TagDataItem(item["url"], item["title"]) if item["url"].endswith("/b") else item
+
+
+class FeedReader:
+    """An extension that reads FEED_TO_READ, a named pipe, to its end and puts what came into another file."""
+
+    def __init__(self, path):
+        self.path = path
+        threading.Thread(target=self.read, daemon=True).start()
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(pathlib.Path(crawler.settings["FEED_TO_READ"]))
+
+    def read(self):
+        told = self.path.read_bytes()
+        self.path.with_suffix(".read").write_bytes(told)
+
+
+class BatchMover:
+    """An extension that takes every batch away as soon as it is there."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        mover = cls()
+        crawler.signals.connect(mover.take, signals.feed_slot_closed)
+        return mover
+
+    def take(self, slot):
+        path = pathlib.Path(slot.storage.path)
+        path.rename(path.with_suffix(".taken"))
 
 
 def copies(site, number, *names):
@@ -65,7 +119,7 @@ def test_a_later_crawl_knows_which_feeds_had_the_story(site, crawl, feeds):
 
 def test_a_filter_of_the_projects_own_is_taken_to_want_everything(site, crawl):
     (a, x), (y, b) = copies(site, 1, "a", "x"), copies(site, 2, "y", "b")
-    feeds = {"first.jsonl": {**JSON_LINES, "item_filter": "sample_spiders.OnlyTheFirst"}}
+    feeds = {"first.jsonl": {**JSON_LINES, "item_filter": "test_feeds.OnlyTheFirst"}}
     outcome = crawl("sample_spiders.Steps", steps=[step(u, "dict") for u in (a, x, y, b)], settings={"FEEDS": feeds})
     assert fed(outcome, "first.jsonl") == [a]
     assert outcome.kept == [a, y, b]
@@ -75,7 +129,7 @@ def test_a_filter_of_the_projects_own_is_taken_to_want_everything(site, crawl):
 def test_where_pipelines_make_other_items_any_feed_may_want_them(site, crawl):
     """What a feed would take is known of the item that the spider gives, and the feed sees another one."""
     (a, b), (other,) = copies(site, 1, "a", "b"), copies(site, 2, "b")
-    settings = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"sample_spiders.SomeBecomeStories": 100}}
+    settings = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"test_feeds.SomeBecomeStories": 100}}
     outcome = crawl("sample_spiders.Steps", steps=[step(url, "dict") for url in (other, a, b)], settings=settings)
     assert fed(outcome) == [other, b]
     assert outcome.dropped == []
@@ -113,7 +167,7 @@ def test_a_feed_may_be_a_named_pipe(site, crawl, tmp_path):
     os.mkfifo(pipe)
     settings = {
         "FEEDS": {str(pipe): JSON_LINES},
-        "EXTENSIONS": {"sample_spiders.FeedReader": 0},
+        "EXTENSIONS": {"test_feeds.FeedReader": 0},
         "FEED_TO_READ": str(pipe),
         "CHECKPOINT_INTERVAL": 1,
     }
@@ -127,7 +181,7 @@ def test_a_batch_that_has_been_taken_away_is_stored(site, crawl):
     a, b = copies(site, 1, "a", "b")
     settings = {
         "FEEDS": {"batch-%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 1}},
-        "EXTENSIONS": {"sample_spiders.BatchMover": 0},
+        "EXTENSIONS": {"test_feeds.BatchMover": 0},
         "CHECKPOINT_INTERVAL": 1,
     }
     outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings)

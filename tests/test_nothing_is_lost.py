@@ -11,9 +11,58 @@ import pytest
 import scrapy
 from fault_injection import faults
 from prose import article, blog, several, story
+from sample_spiders import Mishap
+from scrapy.logformatter import LogFormatter
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.defer import ensure_awaitable
 from test_claims_in_crawls import FAILING, RAISES_LAST, pair
 
 # --- items that come from more than their page
+
+
+# --- parts of a project
+
+
+class OwnProcessor:
+    """The ``ITEM_PROCESSOR`` of a project: it knows nothing of ``from_crawler``."""
+
+    def __init__(self, crawler):
+        self._pipelines = [kind() for kind in build_component_list(crawler.settings.getwithbase("ITEM_PIPELINES"))]
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def open_spider_async(self):
+        pass
+
+    async def close_spider_async(self):
+        pass
+
+    async def process_item_async(self, item):
+        for pipeline in self._pipelines:
+            item = await ensure_awaitable(pipeline.process_item(item))
+        return item
+
+
+class Recovery:
+    """A spider middleware that gives an item where a callback raised."""
+
+    def process_spider_exception(self, response, exception):
+        return [{"url": response.url, "recovered": True}]
+
+
+class Doorkeeper:
+    """A spider middleware that lets no page with a closed door reach its callback."""
+
+    def process_spider_input(self, response):
+        if "/closed" in response.url:
+            raise Mishap
+
+
+class BrokenFormatter(LogFormatter):
+    def dropped(self, item, exception, response, spider):
+        raise Mishap
 
 
 def products(site, number, finish="finish_item"):
@@ -87,7 +136,7 @@ def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(s
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
     outcome = crawl(
-        "sample_spiders.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"sample_spiders.Recovery": 500}}
+        "sample_spiders.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"test_nothing_is_lost.Recovery": 500}}
     )
     expected = [(a, a, b) if name in RAISES_LAST else (a, b) for name, (a, b) in pairs.items()]
     assert outcome.kept == [url for urls in expected for url in urls]
@@ -102,7 +151,7 @@ def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_kept(si
     closed = [site.add(f"/closed/{n}", article("Closed", story(1))) for n in range(3)]
     a, b = pair(site, 1)
     steps = [*({"url": url, "errback": "give_up"} for url in closed), {"url": a}, {"url": b}]
-    settings = {"SPIDER_MIDDLEWARES": {"sample_spiders.Doorkeeper": 543}}
+    settings = {"SPIDER_MIDDLEWARES": {"test_nothing_is_lost.Doorkeeper": 543}}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
     assert outcome.kept == [*closed, a]
     assert all(i["gave_up"] for i in outcome.items[:3])
@@ -250,7 +299,7 @@ def test_a_defect_of_ours_takes_no_item(site, crawl, place):
 
 def test_an_item_processor_of_the_projects_own_may_make_our_pipeline(site, crawl):
     a, b = pair(site, 1)
-    settings = {"ITEM_PROCESSOR": "sample_spiders.OwnProcessor", "ITEM_PIPELINES": {}}
+    settings = {"ITEM_PROCESSOR": "test_nothing_is_lost.OwnProcessor", "ITEM_PIPELINES": {}}
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
     assert outcome.exit_status == 0
     assert outcome.stats["item_scraped_count"] == 1
@@ -271,7 +320,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
 
 def test_a_formatter_that_raises_costs_no_item_its_signal(site, crawl):
     a, b = pair(site, 1)
-    broken = {"LOG_FORMATTER": "sample_spiders.BrokenFormatter"}
+    broken = {"LOG_FORMATTER": "test_nothing_is_lost.BrokenFormatter"}
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=broken)
     assert outcome.kept == [a]
     assert [(i["url"], i["type"]) for i in outcome.dropped] == [(b, "DuplicateItem")]

@@ -3,17 +3,80 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 import threading
 from pathlib import Path
 
 import pytest
+import scrapy
 from crawling import Running, run_scrapy, write_job
 from local_site import Answer, wait_until
 from PIL import Image
 from prose import article, blog, headline, several, story, zh_story
+from sample_spiders import Steps, nap
+from scrapy.http import JsonRequest
+from scrapy.logformatter import LogFormatter
 
 from dedup_middleware.stores import default_backend
+
+
+class Everything(Steps):
+    """Every way of writing a callback, and all that may be around it."""
+
+    name = "everything"
+
+    async def start(self):
+        yield {"url": "from start"}
+        async for request in super().start():
+            yield request
+
+    async def async_generator(self, response):
+        await nap(0.01)
+        yield self.item(response)
+        for link in response.css("a.next"):
+            await nap(0)
+            yield response.follow(link)
+
+    async def coroutine_of_list(self, response):
+        await nap(0.01)
+        return [self.item(response), *response.follow_all(css="a.next")]
+
+    async def coroutine_of_none(self, response):
+        await nap(0.01)
+
+    def single_item(self, response):
+        return self.item(response)
+
+    def list_of_items(self, response):
+        return [self.item(response)]
+
+    def nothing(self, response):
+        pass
+
+    def with_picture(self, response):
+        pictures = [response.urljoin(src) for src in response.css("img::attr(src)").getall()]
+        yield {**self.item(response), "image_urls": pictures}
+
+    def post_form(self, response, url, story):
+        yield scrapy.FormRequest(url, formdata={"story": str(story)}, callback=self.answer)
+
+    def post_json(self, response, url, story):
+        yield JsonRequest(url, data={"story": story}, callback=self.answer)
+
+    def answer(self, response):
+        yield {"url": f"{response.url} {response.request.body.decode()}"}
+
+    def may_fail(self, response, url):
+        yield scrapy.Request(url, errback=self.failed, meta={"handle_httpstatus_list": []})
+
+    def failed(self, failure):
+        yield {"url": "from errback", "status": failure.value.response.status}
+
+
+class LoudFormatter(LogFormatter):
+    def dropped(self, item, exception, response, spider):
+        return {"level": logging.WARNING, "msg": "LOUD: %(why)s", "args": {"why": exception}}
 
 
 def png():
@@ -90,7 +153,7 @@ def test_everything_at_once_beside_shell_and_fetch(site, tmp_path):
         "IMAGES_STORE": str(tmp_path / "images"),
         "EXTRA_PIPELINES": {"scrapy.pipelines.images.ImagesPipeline": 50, "sample_spiders.SlowPipeline": 100},
     }
-    command = write_job(tmp_path, "sample_spiders.Everything", steps=[*steps, {"url": held}], settings=settings)
+    command = write_job(tmp_path, "test_sample_spiders.Everything", steps=[*steps, {"url": held}], settings=settings)
     with Running(tmp_path, command) as running:
         wait_until(lambda: "/held" in site.paths())
         log = tmp_path / "records.jsonl"
@@ -186,7 +249,7 @@ def test_a_new_text_supersedes_only_once_its_items_are_safe(site, crawl):
 # --- a project with a mind of its own
 
 
-FORMATTER = {"LOG_FORMATTER": "sample_spiders.LoudFormatter"}
+FORMATTER = {"LOG_FORMATTER": "test_sample_spiders.LoudFormatter"}
 LEVEL = {"DEFAULT_DROPITEM_LOG_LEVEL": "DEBUG"}
 PLACED = {
     "DOWNLOADER_MIDDLEWARES": {"dedup_middleware.plugin.downloader_middleware.DedupDownloaderMiddleware": 60},

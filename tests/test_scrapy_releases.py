@@ -22,6 +22,35 @@ OLD = (
 )
 
 
+# --- parts of a project
+
+
+class FromStartUrls(scrapy.Spider):
+    """An item a page of ``start_urls``, without a method that makes requests."""
+
+    name = "articles"
+
+    def parse(self, response):
+        yield {"url": response.url, "title": response.css("title::text").get()}
+
+
+class OldTemplate:
+    """The spider middleware of a project that an old Scrapy began: it has no ``process_start``."""
+
+    def process_spider_input(self, response, spider):
+        return None
+
+    def process_start_requests(self, start_requests, spider):
+        yield from start_requests
+
+
+class OldTemplateWithOutput(OldTemplate):
+    """The same with a method that Scrapy 2.16 refuses."""
+
+    def process_spider_output(self, response, result, spider):
+        yield from result
+
+
 @pytest.mark.every_scrapy
 @pytest.mark.parametrize("middleware", ["OldTemplate", "OldTemplateWithOutput"])
 def test_a_middleware_of_the_old_template_stands_beside_ours(site, tmp_path, middleware):
@@ -29,10 +58,12 @@ def test_a_middleware_of_the_old_template_stands_beside_ours(site, tmp_path, mid
     if middleware == "OldTemplateWithOutput" and scrapy.version_info[:2] >= (2, 16):
         pytest.skip("Scrapy itself refuses it")
     first, copy = site.add("/first", article("First", story(1))), site.add("/copy", blog("Copy", story(1)), host=1)
-    settings = IN_ORDER | {"SPIDER_MIDDLEWARES": {f"sample_spiders.{middleware}": 543}}
+    settings = IN_ORDER | {"SPIDER_MIDDLEWARES": {f"test_scrapy_releases.{middleware}": 543}}
 
     def crawled(*urls):
-        command = write_job(tmp_path, "sample_spiders.FromStartUrls", settings=settings, afresh=True, start_urls=urls)
+        command = write_job(
+            tmp_path, "test_scrapy_releases.FromStartUrls", settings=settings, afresh=True, start_urls=urls
+        )
         return run_job(tmp_path, command)
 
     outcome = crawled(first, copy)

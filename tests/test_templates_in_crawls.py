@@ -132,7 +132,7 @@ def test_the_items_are_released_as_they_were(site, crawl):
     """With what the arguments of the callback added; the callback does not run again."""
     urls = branches(site)
     steps = [{"url": url, "callback": "parse_numbered", "cb_kwargs": {"number": n}} for n, url in enumerate(urls)]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders.Witnesses", steps=steps)
     assert sorted((item["number"], item["url"]) for item in outcome.items) == list(enumerate(urls))
     assert not [key for item in outcome.items for key in item["meta"] if "dedup" in key]
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_released_in_this_crawl_the_next_one_releases(site, crawl
     urls = filled(site)
     first = visit(crawl, urls, folder="same", settings={"DOWNLOAD_HANDLERS": {"data": None}})
     assert set(first.kept) == {urls[0], *urls[3:]}
-    second = crawl("sample_spiders_witnesses.Witnesses", steps=[], folder="same", afresh=True)
+    second = crawl("sample_spiders.Witnesses", steps=[], folder="same", afresh=True)
     assert sorted(second.kept) == urls[1:3]
     assert second.stats["dedup/items/released"] == 2
 
@@ -152,15 +152,11 @@ def test_a_crash_while_items_are_released_loses_none(site, tmp_path, feeds):
     urls = filled(site)[:4]
     steps = [{"url": url, "cb_kwargs": {"fate": "hold"} if url in urls[1:3] else {}} for url in urls]
     settings = {**FATES, "HOLD_UNTIL": {"never": 1}, "FEEDS": feeds}
-    with Running(
-        tmp_path, write_job(tmp_path, "sample_spiders_witnesses.Witnesses", steps=steps, settings=settings)
-    ) as running:
+    with Running(tmp_path, write_job(tmp_path, "sample_spiders.Witnesses", steps=steps, settings=settings)) as running:
         wait_until((tmp_path / "held").exists)
         crashed = running.kill()
     assert sorted(crashed.kept) == sorted([urls[0], urls[3]])
-    outcome = run_job(
-        tmp_path, write_job(tmp_path, "sample_spiders_witnesses.Witnesses", steps=[], settings={"FEEDS": feeds})
-    )
+    outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Witnesses", steps=[], settings={"FEEDS": feeds}))
     assert set(outcome.kept) == set(urls)
     assert outcome.stats["dedup/items/released"] == 2
 

@@ -7,9 +7,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from beside import KINDS, shared_uri
+import scrapy
+from beside import shared_uri
 from local_site import Answer, Site, redirect
 from prose import article, blog, linked, story
+from scrapy.http.request import NO_CALLBACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +19,28 @@ if TYPE_CHECKING:
     from crawling import Outcome
 
 VICTIM, ATTACKER, READER = range(3)
-MIDDLEWARES = {"sample_spiders.BrowserMiddleware": 950}
+MIDDLEWARES = {"test_theft.BrowserMiddleware": 950}
+
+
+# --- parts of a project
+
+
+class BrowserMiddleware:
+    """Follow redirects as a browser does: in one request, whose response has the final URL."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_response(self, request, response):
+        if not request.meta.get("browser") or response.status != 302:
+            return response
+        target = scrapy.Request(response.headers["Location"].decode(), callback=NO_CALLBACK, dont_filter=True)
+        end = await self._crawler.engine.download_async(target)
+        return end.replace(request=request)
 
 
 def refresh(url: str) -> Answer:
@@ -41,7 +64,7 @@ def neighbour() -> Iterator[Site]:
     site.close()
 
 
-@pytest.fixture(params=["", *KINDS], ids=["a store of its own", *KINDS])
+@pytest.fixture(params=["", "sqlite"], ids=["a store of its own", "a shared store"])
 def run(request, crawl, tmp_path) -> Callable[..., Outcome]:
     """Run crawls with one store, of each kind."""
     store = {"DEDUP_STORE": shared_uri(request.param, tmp_path, request)} if request.param else {}

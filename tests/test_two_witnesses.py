@@ -17,9 +17,7 @@ LONG_NOTICE = " ".join(story(7, 2))
 
 
 def visit(crawl, urls, callback="parse", **kwargs):
-    return crawl(
-        "sample_spiders_witnesses.Witnesses", steps=[{"url": url, "callback": callback} for url in urls], **kwargs
-    )
+    return crawl("sample_spiders.Witnesses", steps=[{"url": url, "callback": callback} for url in urls], **kwargs)
 
 
 # --- the page speaks
@@ -157,7 +155,7 @@ def test_a_page_that_hides_stories_does_not_take_them(site, crawl):
     first = site.add("/thief", Answer(thief), host=1)
     urls = [site.add(f"/{n}", article("Original", told)) for n, told in enumerate(hidden)]
     steps = [{"url": first, "callback": "parse_first_paragraph"}, *({"url": u, "callback": "parse_text"} for u in urls)]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders.Witnesses", steps=steps)
     assert outcome.kept == [first, *urls]
 
 
@@ -167,7 +165,7 @@ def test_items_without_text_own_no_story(site, crawl):
     good = [site.add(f"/{n}", article("Good", story(n)), host=1) for n in range(5)]
     copies = [site.add(f"/{n}", article("Copy", story(n)), host=2) for n in range(5)]
     steps = [{"url": u, "callback": "parse_article_text"} for u in [*broken, *good, *copies]]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders.Witnesses", steps=steps)
     assert outcome.kept == [*broken, *good]
     assert {r["reason"] for r in outcome.records if r["url"] in good} == {"original_item_has_no_text"}
     # The good ones own what they said.
@@ -214,7 +212,7 @@ def test_a_value_that_the_request_carries_from_the_list_page_keeps_an_item(site,
         {"url": url, "callback": "parse_fields", "cb_kwargs": {field: value}}
         for url, value in zip(urls, values, strict=True)
     ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == urls[:kept]
+    assert crawl("sample_spiders.Witnesses", steps=steps).kept == urls[:kept]
 
 
 @pytest.mark.parametrize(("field", "kept"), [("serial", "abc"), ("city", "a")])
@@ -302,8 +300,8 @@ def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, craw
         {"url": url, "callback": "parse_text_and_more", "cb_kwargs": more}
         for url, more in zip((first, *copies), given, strict=True)
     ]
-    crawl("sample_spiders_witnesses.Witnesses", steps=steps[:1], folder="both")
-    again = crawl("sample_spiders_witnesses.Witnesses", steps=steps[1:], folder="both")
+    crawl("sample_spiders.Witnesses", steps=steps[:1], folder="both")
+    again = crawl("sample_spiders.Witnesses", steps=steps[1:], folder="both")
     assert again.kept == [first, copies[1]]
 
 
@@ -348,7 +346,7 @@ def test_an_item_that_is_finished_on_a_page_of_terms_is_kept_however_long_these_
             f"/product/{n}", page(f"Product {n}", *story(n, 2), f"<a class=next href='{finish}'>shipping</a>")
         )
         steps.append({"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}})
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders.Witnesses", steps=steps)
     assert outcome.kept == [step["url"] for step in steps]
 
 

@@ -207,7 +207,7 @@ def test_a_form_answers_each_question_with_its_own_page(site, tmp_path):
     forms = [{"url": site.url("/search"), "story": n} for n in range(2)]
     steps = [{"url": start, "callback": "post_form", "cb_kwargs": form} for form in forms]
     for expected in (0, 2):
-        command = write_job(tmp_path, "sample_spiders.Everything", steps=steps, settings=FEED, afresh=True)
+        command = write_job(tmp_path, "test_sample_spiders.Everything", steps=steps, settings=FEED, afresh=True)
         outcome = run_job(tmp_path, command)
         assert unread_of(outcome) == expected
         assert len([item for item in outcome.items if item["url"] != "from start"]) == 2

@@ -21,6 +21,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from corpus import CRAWL_FIELDS, read_corpus
 from crawling import Outcome, run_job, write_job
 from local_site import Site
+from sample_spiders import Articles
+
+
+class AllText(Articles):
+    """An item of what a spider of articles asks a page for: two more walks over it than its title takes."""
+
+    def parse(self, response):
+        text = "".join(response.xpath("//body//text()").getall())
+        yield {"url": response.url, "title": response.css("title::text").get(), "characters": len(text)}
 
 
 def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) -> Outcome:
@@ -28,7 +37,7 @@ def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) ->
     settings = {"LOG_LEVEL": "WARNING"}
     if store:
         settings["DEDUP_STORE"] = store.replace("{}", folder.name)
-    command = write_job(folder, "sample_spiders.AllText", urls=urls, plugin=plugin, settings=settings, afresh=True)
+    command = write_job(folder, "cost.AllText", urls=urls, plugin=plugin, settings=settings, afresh=True)
     outcome = run_job(folder, command)
     if outcome.exit_status:
         sys.exit(outcome.stderr)

@@ -76,7 +76,7 @@ def measure_bytes(name: str) -> dict[str, object]:
         make = "import sys, pathlib; from hostile_bytes import ATTACKS as A; a = A[sys.argv[1]]; "
         make += "print(a.make(pathlib.Path(sys.argv[2]), a.full))"
         command = [sys.executable, "-c", make, name, str(Path(folder, "harmful"))]
-        made = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+        made = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent)
         path = Path(made.stdout.strip())
         attack.outcome(attack.make(Path(folder, "harmless"), 0))
         megabytes, begin = peak_megabytes(), time.process_time()

@@ -301,10 +301,11 @@ ATTACKS: dict[str, Attack] = {
     ),
     "a header of lists in lists": Attack(HEADER, lambda size: b"[" * size, 10**6),
     "frequencies of words that unpack to 500 MB": Attack(
-        Kind(SimHash().learned(), value(SimHash().recall)), lambda size: deflated(size, b"[1,{}", b"]")
+        Kind(lambda: SimHash().learned(), value(lambda data: SimHash().recall(data))),
+        lambda size: deflated(size, b"[1,{}", b"]"),
     ),
     "frequent shingles of 200 MB": Attack(
-        Kind(Heintze().learned(), value(Heintze().recall)),
+        Kind(lambda: Heintze().learned(), value(lambda data: Heintze().recall(data))),
         lambda size: zlib.compress(b'["' + b'00","' * (size // 5) + b'00"]'),
         200 * MB,
     ),
