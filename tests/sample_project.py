@@ -53,10 +53,8 @@ settings = {
     "ITEM_PIPELINES": {SinkPipeline: 900},
     **job["settings"],
 }
-if interval := settings.pop("CHECKPOINT_INTERVAL", None):
-    from dedup_middleware.durability import Durability  # what no setting says
-
-    Durability.interval = interval
+if interval := settings.pop("CHECKPOINT_INTERVAL", None):  # what no setting says
+    import_module("dedup_middleware.durability").Durability.interval = interval
 if extra := settings.pop("EXTRA_PIPELINES", None):
     settings["ITEM_PIPELINES"] = {**settings["ITEM_PIPELINES"], **extra}
 reactor = job["reactor"]

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story, zh_story
 from test_templates_in_crawls import TOWNS, branch
@@ -271,7 +271,6 @@ def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=30))
-@settings(max_examples=100, deadline=None)
 def test_no_page_and_no_address_stops_it(html: str, path: str) -> None:
     with Deduplicator() as dedup:
         verdict = dedup.add(f"http://a.example/{path}", html)

@@ -92,7 +92,7 @@ def odd_pages() -> list[dict[str, str]]:
 
 
 class TestVerdicts:
-    @pytest.mark.parametrize("pages", [[*archive(300)], odd_pages()], ids=["sites", "odd"])
+    @pytest.mark.parametrize("pages", [[*archive(150)], odd_pages()], ids=["sites", "odd"])
     def test_are_as_good_as_those_of_a_crawl(self, tmp_path, pages) -> None:
         found = checked(tmp_path, pages)
         with Deduplicator() as dedup:
@@ -265,7 +265,7 @@ def killed_in_part(part: tuple[int, int]) -> None:
 
 class TestProcesses:
     def test_find_what_one_process_finds(self, tmp_path, monkeypatch) -> None:
-        pages = [*archive(100)]
+        pages = [*archive(40)]
         run_batch(tmp_path, written(tmp_path, pages))
         found = [lines_of(tmp_path, name) for name in ("verdicts.jsonl", "clusters.jsonl")]
         shutil.move(tmp_path / "out", tmp_path / "alone")

@@ -136,7 +136,7 @@ class ClaimMachine(RuleBasedStateMachine):
 
 
 TestClaimMachine = ClaimMachine.TestCase
-TestClaimMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestClaimMachine.settings = settings(max_examples=40, stateful_step_count=30)
 
 
 class TestFailingStore:

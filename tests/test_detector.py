@@ -64,7 +64,6 @@ class Oracle:
         return verdict
 
 
-@settings(deadline=None)
 @given(texts=st.lists(st.tuples(st.sampled_from(["one", "two"]), TEXTS), max_size=14), threshold=THRESHOLDS)
 def test_a_page_is_a_duplicate_only_of_one_original_that_holds_enough_of_its_live_text(
     texts: list[tuple[str, frozenset[int]]], threshold: float
@@ -79,7 +78,6 @@ def test_a_page_is_a_duplicate_only_of_one_original_that_holds_enough_of_its_liv
             return  # kept beside its match, and no holder of what both say: that, the oracle does not know
 
 
-@settings(deadline=None)
 @given(TEXT_LISTS, TEXTS)
 def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[int]], probe: frozenset[int]) -> None:
     library, without = Library(), Library()
@@ -112,7 +110,7 @@ def kept(library: Library, run: str, visits: list[tuple[str, frozenset[int], int
     return {visit.url for visit in cases if visit.items_kept}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(TEXTS, st.sampled_from([1, 1, 1, 0])), max_size=10),
     st.lists(st.integers(0, 9), max_size=14),
@@ -131,7 +129,7 @@ def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
     library.check_invariants()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.lists(

@@ -36,7 +36,7 @@ def commit(library: Library, page: Page, *, feeds: str = "") -> StoredPage:
     return stored
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(VISITS, max_size=12))
 def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
     library = Library()

@@ -129,7 +129,7 @@ def ways(pattern: re.Pattern[Any], name: str) -> list[Callable[[Any], object]]:
     return [pattern.findall]
 
 
-def slow_on(pattern: re.Pattern[Any], way: Callable[[Any], object], size: int = 8_000) -> str:
+def slow_on(pattern: re.Pattern[Any], way: Callable[[Any], object], size: int = 3_000) -> str:
     """Return the first text on which *pattern*, used in this *way*, takes more than linear time; or an empty string."""
     for (before, after), unit in product(FRAMES, UNITS):
 
@@ -145,7 +145,7 @@ def slow_on(pattern: re.Pattern[Any], way: Callable[[Any], object], size: int = 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_every_pattern_takes_linear_time(name: str) -> None:
     for way in ways(PATTERNS[name], name):
-        assert not slow_on(PATTERNS[name], way, BOUNDED.get(name, 8_000))
+        assert not slow_on(PATTERNS[name], way, BOUNDED.get(name, 3_000))
 
 
 def test_the_walk_finds_patterns_wherever_they_are() -> None:
@@ -202,18 +202,26 @@ def pair_seconds(page: str, other: str, host: str) -> float:
     return seconds(lambda: verdict_on(library, response), 1)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_pair_of_hostile_near_copies_takes_linear_time(seed: int) -> None:
     """A budget would end a step that is too slow only after it, so each must be linear by itself."""
     chosen = random.Random(seed)
-    for _ in range(10):
+    for _ in range(4):
         page, other, names = pair_of(chosen)
         host = chosen.choice(["site", "other"])
         assert any(pair_seconds(page, other, host) < MOST_SECONDS for _ in range(3)), [*names, host]
 
 
-@pytest.mark.parametrize("unit", ["1", "-1. ", "A. B. ", "$a. ", "好。", "ab\n"])
-@pytest.mark.parametrize("host", ["site", "other"])
+@pytest.mark.parametrize(
+    ("unit", "host"),
+    [
+        *product(["-1. ", "A. B. "], ["site", "other"]),
+        ("1", "site"),
+        ("$a. ", "other"),
+        ("好。", "other"),
+        ("ab\n", "site"),
+    ],
+)
 def test_a_near_copy_of_a_page_of_one_thing_takes_linear_time(unit: str, host: str) -> None:
     text = unit * (LENGTH // len(unit))
     pages = FORMS["after"](text), FORMS["after"](f"{text} x2 y")

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import zlib
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +26,7 @@ import msgspec
 import pytest
 import scrapy
 from hostile_bytes import ATTACKS, HEAD, MB, RECORD, dropped_item, item_value
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from library import Library
 
@@ -63,7 +63,11 @@ def test_hostile_bytes_are_damaged_and_raise_nothing_else(tmp_path, name) -> Non
 
 
 def recall(method: Any) -> Any:
-    return method.recall
+    """Return what reads what *method* has learned; loading its dictionary takes a second, so only where it is used."""
+    return lambda data: cached(method).recall(data)
+
+
+cached = cache(lambda method: method())
 
 
 #: Every decoder of what a store has.
@@ -79,10 +83,10 @@ DECODERS = {
     "drop": partial(schema.decode, dropped_items._Drop),
     "release": partial(schema.decode, dropped_items.Release),
     "fingerprint": unpacked_print,
-    "frequencies": recall(SimHash()),
-    "shingles": recall(Heintze()),
-    "entropies": recall(ESimHash()),
-    "occurrences": recall(PSimHash()),
+    "frequencies": recall(SimHash),
+    "shingles": recall(Heintze),
+    "entropies": recall(ESimHash),
+    "occurrences": recall(PSimHash),
 }
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5),
@@ -102,14 +106,12 @@ PACKED = st.one_of(
 
 
 @pytest.mark.parametrize("name", DECODERS)
-@settings(max_examples=60, deadline=None)
 @given(PACKED)
 def test_any_bytes_are_a_value_or_damaged(name: str, data: bytes) -> None:
     with suppress(UnreadableError):
         DECODERS[name](data)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_any_line_is_a_record_or_none(data: bytes) -> None:
     parse_record(data)
@@ -118,7 +120,6 @@ def test_any_line_is_a_record_or_none(data: bytes) -> None:
             read(data)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 100))
 def test_nothing_is_unpacked_beyond_its_limit(data: bytes, most: int) -> None:
     packed = zlib.compress(data)
@@ -129,7 +130,6 @@ def test_nothing_is_unpacked_beyond_its_limit(data: bytes, most: int) -> None:
             bounded.unpacked(packed, most)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(max_size=8).map(lambda text: text.replace("\n", " ").replace("\r", " ")), max_size=6))
 def test_lines_that_are_too_long_are_none(lines: list[str]) -> None:
     found = bounded.lines(io.BytesIO("".join(f"{line}\n" for line in lines).encode()), 5)
@@ -246,7 +246,6 @@ def is_ours(start: bytes) -> bool:
 
 
 @given(st.binary(max_size=20), st.integers(0o400, 0o777))
-@settings(max_examples=30, deadline=None)
 def test_only_what_is_ours_is_replaced_and_its_mode_stays(before: bytes, mode: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "file")

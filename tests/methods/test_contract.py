@@ -47,7 +47,7 @@ ODD = {
     "punctuation": Text(("…!?。，", "—")),
     "half a character": Text(("\ud800 is half of one.",), "\udfff"),
     "a long report": Text(
-        ("".join(f"Line {n} of a long report says {n * 7919 % 9973}. " for n in range(4_000)),), "Report"
+        ("".join(f"Line {n} of a long report says {n * 7919 % 9973}. " for n in range(1_000)),), "Report"
     ),
 }
 HERE = Path(__file__).parent
@@ -99,7 +99,7 @@ def test_fingerprints_of_two_kinds_have_nothing_in_common(name: str) -> None:
 
 # LSH finds by chance, and so does minhash.
 @pytest.mark.parametrize("name", [name for name in METHODS.ours if name != "minhash"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8)
 @given(edits=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["", "Goats 山羊。", "swap"])), max_size=4))
 def test_an_edited_text_that_is_alike_shares_a_key(name: str, edits: list[tuple[int, str]]) -> None:
     made = method(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,8 @@ from dedup_middleware.methods.method import METHODS, Digest, Text, method
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytest.importorskip("jieba")
-pytest.importorskip("datasketch")
+# Importing them takes seconds: not where these tests do not run.
+pytestmark = pytest.mark.skipif(not (find_spec("jieba") and find_spec("datasketch")), reason="not installed")
 
 CORPUS = [Text(tuple(tell(n)), f"Story {n}") for n in range(20, 60) for tell in (story, zh_story)]
 

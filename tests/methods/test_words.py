@@ -51,7 +51,7 @@ def test_words_are_folded_and_in_order_without_punctuation(text: str, expected: 
     assert words(text) == expected
 
 
-@settings(deadline=None)
+@settings(max_examples=20)
 @given(ANY_TEXT.map(lambda text: text * 9))
 def test_any_text_has_words_without_spaces_and_the_same_again(text: str) -> None:
     found = words(text)

@@ -180,7 +180,7 @@ class _Machine(RuleBasedStateMachine):
 
 def test_behaves_as_a_sorted_dict(kind: str, request: pytest.FixtureRequest) -> None:
     machine = type("Machine", (_Machine,), {"kind": kind, "request": request})
-    run_state_machine_as_test(machine, settings=settings(max_examples=10, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=6, stateful_step_count=25))
 
 
 def test_closed_store_refuses_everything(store: OpenStore) -> None:
