@@ -405,10 +405,9 @@ def test_an_item_that_has_the_time_of_its_fetch_is_stored_and_released_once(site
 
     (tmp_path / "feed.jsonl").unlink()
     done(tmp_path, "allow", b)
-    # The page is fetched, too: what it has was released just now.
-    later = stamped([b])
+    later = stamped([site.add("/other", article("other", story(50)))])
     assert later.stats["dedup/items/released"] == parts
-    assert urls_of(tmp_path / "feed.jsonl") == [b] * parts
+    assert urls_of(tmp_path / "feed.jsonl").count(b) == parts
     assert stored(tmp_path) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import threading
@@ -205,3 +206,21 @@ def test_without_stats_no_feed_is_taken_for_stored_at_its_end(site, crawl, uri):
     # The original of the drop was on disk before it, or in the store.
     better = crawl("sample_spiders.Steps", steps=[], settings={"FEEDS": {"better.jsonl": JSON_LINES}}, folder="kept")
     assert fed(outcome, "feed.jsonl") + fed(better, "better.jsonl") == [a]
+
+
+@pytest.mark.every_scrapy
+def test_a_line_that_a_killed_crawl_has_torn_takes_no_other_with_it(site, crawl, tmp_path):
+    feed = tmp_path / "stories.jsonl"
+    feed.write_text('{"url": "first"}\n{"url": "seco')
+    urls = [site.add(f"/{n}", article(str(n), story(n))) for n in range(2)]
+    settings = {"FEEDS": {str(feed): JSON_LINES}}
+    outcome = crawl("sample_spiders.Articles", urls=",".join(urls), settings=settings)
+    first, torn, *items = feed.read_text().splitlines()
+    assert (first, torn) == ('{"url": "first"}', '{"url": "seco')
+    assert {json.loads(item)["url"] for item in items} == set(urls)
+    assert "stories.jsonl ended within a line" in outcome.log
+    # Nothing is added to one that ends well.
+    before = feed.read_text()
+    crawl("sample_spiders.Articles", urls=site.add("/c", article("c", story(9))), settings=settings, folder="again")
+    assert feed.read_text().startswith(before)
+    assert "\n\n" not in feed.read_text()

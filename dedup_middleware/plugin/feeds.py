@@ -51,6 +51,8 @@ _OPTIONS = re.compile(
     r"(batch_item_count|encoding|fields|format|indent|item_export_kwargs|item_filter|overwrite|postprocessing"
     r"|store_empty|uri_params|(gzip|bz2|lzma)_.*)\Z"
 )
+# The formats in which a line is an item.
+_LINES = ("jsonlines", "jsonl", "jl")
 # The position of an object in memory, which differs between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Windows has no named pipes among its files, and syncs only what is open for writing.
@@ -79,6 +81,15 @@ class Feeds:
         self._before = [] if self._exporter is None else self._exporter.slots
         self._counts = [slot.itemcount for slot in self._before]
         self._slots.update(self._before)
+
+    def end_torn_lines(self) -> list[str]:
+        """End the last line of each file that is appended to, if a killed crawl has torn it; return these files.
+
+        Scrapy writes the next item behind that part, and both would be lost for every reader of the file.
+        """
+        storages = [slot.storage for slot in self._open if _is_by_line(slot)]
+        files = {s.path for s in storages if type(s) is FileFeedStorage and s.write_mode == "ab"}
+        return [path for path in sorted(files) if _end_torn_line(path)]
 
     @property
     def _open(self) -> list[FeedSlot]:
@@ -200,6 +211,22 @@ def _is_writable(slot: FeedSlot) -> bool:
     is_packed = isinstance(slot.file, PostProcessingManager) or bool(slot.feed_options.get("postprocessing"))
     ours = getattr(exporter, "__module__", "") == "scrapy.exporters"
     return ours and not is_packed and type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
+
+
+def _is_by_line(slot: FeedSlot) -> bool:
+    return slot.format in _LINES and not slot.feed_options.get("postprocessing")
+
+
+def _end_torn_line(path: str) -> bool:
+    """Return whether the last line of the file at *path* had no end; it has one now."""
+    with suppress(OSError):  # the feed itself reports it
+        if Path(path).is_file() and Path(path).stat().st_size:
+            with Path(path).open("r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+                    return True
+    return False
 
 
 def _flushed(slot: FeedSlot) -> int | None:

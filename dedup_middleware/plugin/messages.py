@@ -67,6 +67,14 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None = None) -> Ite
         yield f"cannot write to {config.place.tried}: no records are kept. Set DEDUP_LOG"
 
 
+def torn_feed(path: str) -> str:
+    """Return the line that the feed at *path* ended within a line, and does so no more."""
+    return (
+        f"the feed {without_secrets(path, redact=False)} ended within a line: an earlier crawl was killed. That "
+        "line has an end now, and the next item a line of its own"
+    )
+
+
 def overwritten_again(feeds: Sequence[str]) -> str:
     """Return the warning that a crawl goes on in its JOBDIR, and its *feeds* are overwritten."""
     named = ", ".join(without_secrets(uri, redact=False) for uri in feeds)
