@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -104,10 +105,13 @@ def gather(
 
 
 def _summary(config: Config, tallies: Tallies, crawl: str | None) -> dict[str, Any]:
+    log = log_of(config)
     room = another(config.fingerprint)
     return {
         "made": now(),
-        "log": str(config.log),
+        # A report is shared: the name of the file, and what tells files of that name apart in a browser.
+        "log": log.name,
+        "log_id": sha256(str(log.absolute()).encode()).hexdigest()[:16],
         "crawl": crawl,
         "threshold": config.threshold if room is None else room.method(config.fingerprint).threshold,
         "records": tallies.records,

@@ -13,7 +13,7 @@ function labelOf(n) {
 }
 
 function readLabels(summary) {
-  labelsPlace = `scrapy dedup labels of ${summary.log}`;
+  labelsPlace = `scrapy dedup labels of ${summary.log_id}`;
   try {
     for (const label of JSON.parse(localStorage.getItem(labelsPlace) ?? "[]")) {
       if (typeof label.same === "boolean") labels.set(JSON.stringify([label.url, label.original_url]), label);
