@@ -59,7 +59,7 @@ def words() -> dict[str, Any]:
 
 
 def _own_script() -> str:
-    texts = json.dumps(words()).replace("<", "\\u003c")
+    texts = json.dumps(words(), ensure_ascii=False).replace("<", "\\u003c")
     own = "\n".join(_read(f"script/{name}") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\nconst WORDS = {texts}, PAGES_TOGETHER = {PAGES_TOGETHER};\n{own}}})();\n'
 
