@@ -170,6 +170,14 @@ class TestGathering:
         assert [n for n in chosen if n >= drops] == [drops, drops + 1]
         assert report.summary["near"]["pages"] == len(scores) - drops == 3
 
+    def test_the_path_of_the_records_is_not_in_it(self, tmp_path: Path) -> None:
+        for folder in ("one", "two"):
+            (tmp_path / folder).mkdir()
+        one, two = (gather(logged(tmp_path / folder, record())) for folder in ("one", "two"))
+        assert str(tmp_path) not in json.dumps(one.summary)
+        assert one.summary["log"] == two.summary["log"] == "log.jsonl"
+        assert one.summary["log_id"] != two.summary["log_id"], "each has its own labels in a browser"
+
     def test_a_drop_that_was_released_has_that_outcome(self, tmp_path: Path) -> None:
         again = record(verdict="related", outcome="released", original_url=None, crawl="two")
         pairs = gather(logged(tmp_path, record(), record("http://a.test/2"), again)).summary["pairs"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -15,7 +16,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from test_commands import run_here
 
-from dedup_middleware.records.log import Records
+from dedup_middleware.records.log import Record, RecordLog, Records
 from dedup_middleware.report import page
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import gather
@@ -187,7 +188,7 @@ class TestCrawls:
 
     def test_two_crawls_are_side_by_side(self, browser: Browser) -> None:
         def row(number: int) -> list[str]:
-            return texts(browser, f"#changes .choices + .scroll tr:nth-child({number}) td")
+            return texts(browser, f"#changes .halves > .scroll tr:nth-child({number}) td")
 
         before, now, change = row(1)
         assert change.replace("−", "-") == f"{int(now) - int(before):+}"
@@ -200,6 +201,21 @@ class TestCrawls:
         assert texts(browser, "#settings code") == ["DEDUP_THRESHOLD = 0.75"]
         assert "dedup-middleware 0.1.0" in texts(browser, "#settings h3")[0]
         assert len(texts(browser, "#crawls tbody tr")) == 3
+
+    def test_a_short_crawl_has_numbers_in_place_of_a_chart(self, started: Browser, tmp_path: Path) -> None:
+        times = ["18T06:00:00", "18T06:00:01", "18T06:00:01", "19T06:00:00"]
+        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
+            for number, time in enumerate(times):
+                url, verdict = f"http://a.test/{number}", "new" if number < 2 else "duplicate"
+                log.append(Record(f"2026-11-{time}.000+00:00", "news", "one", url, verdict, "kept"))
+        page = tmp_path / "short.html"
+        page.write_text(
+            html(gather(Config.from_settings({"DEDUP_LOG": str(log.path), "DEDUP_STORE": "memory:"}, None)))
+        )
+        started.open(page)
+        assert texts(started, "#overview .chart strong") == ["3", "1"]
+        assert texts(started, "#overview .chart dd span") == ["Duplicates: 1", "Duplicates: 1"]
+        assert texts(started, "#overview .chart canvas") == []
 
     def test_that_new_pages_have_no_records_is_noted(self, browser: Browser, tmp_path: Path) -> None:
         log = demo(tmp_path, hostile=False).folder / "records.jsonl"
@@ -414,7 +430,7 @@ class TestScores:
         bars = "return [...document.querySelectorAll('.bars button')].map((each) => each.getAttribute('aria-label'))"
         labels = browser.run(bars)
         assert sum(int(label.split()[0]) for label in labels if "duplicate" in label) == 195
-        assert sum(int(label.split()[0]) for label in labels if "near miss" in label) == 3
+        assert sum(int(label.split()[0]) for label in labels if "related page" in label) == 3
         for place, label in enumerate(labels):
             browser.run("document.querySelectorAll('.bars button')[arguments[0]].click()", place)
             section = "drops" if "duplicate" in label else "near"
@@ -526,6 +542,25 @@ class TestLooks:
         assert (
             browser.run("const pair = document.getElementById('pair'); return pair.scrollWidth - pair.clientWidth") == 0
         )
+
+    def test_a_table_that_is_wider_than_a_phone_fades_up_to_its_end(self, browser: Browser) -> None:
+        assert texts(browser, ".scroll.more") == []
+        browser.emulate(width=390, height=844)
+        fades = "return document.querySelector('#host-pages .scroll').matches('.more')"
+        browser.wait(fades)
+        browser.run("document.querySelector('#host-pages .scroll').scrollLeft = 9999")
+        browser.wait(fades.replace("return ", "return !"))
+
+    def test_on_a_phone_each_url_stands_above_its_text(self, browser: Browser) -> None:
+        browser.emulate(width=390, height=844)
+        search(browser, COPIER)
+        click(browser, "#drops tbody tr")
+        browser.wait(HAS_TEXTS)
+        sides = "['.heads > :first-child', '.same > :first-child', '.heads > :last-child', '.same > :last-child']"
+        top = "(selector) => document.querySelector(`#pair ${selector}`).getBoundingClientRect().top"
+        tops = browser.run(f"return {sides}.map({top})")
+        assert tops == sorted(tops)
+        assert len({*tops}) == 4
 
     def test_axe_finds_no_serious_fault(self, browser: Browser) -> None:
         search(browser, COPIER)

@@ -1,7 +1,7 @@
 // A chart by uPlot: the pages over time.
 
-// Seconds between two times on an axis; uPlot's own are in the browser's time zone.
-const SECONDS = [1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, ...[1, 2, 7, 14, 28, 91, 365, 3650].map((days) => days * 86400)];
+// With fewer bars, their numbers are shown.
+const LEAST_BARS = 9;
 let charts = [];
 
 /** Return what the style sheet calls `name`, as a colour that a canvas understands. */
@@ -23,36 +23,49 @@ function fitCharts() {
   for (const chart of charts) chart.setSize({ width: chart.root.parentNode.clientWidth, height: chart.height });
 }
 
-/** Draw the pages of each group over time, one upon the other. */
+/** Show the pages of each group over time: few bars as numbers, more as bars, one upon the other. */
 function drawOverTime(summary) {
   const { start, span, pages } = summary.crawls.over_time;
   const names = Object.keys(GROUPS);
   const counts = names.map((name) => pagesOf(name, pages));
-  const times = counts[0].map((_, bar) => start + bar * span);
+  const totals = counts[0].map((_, bar) => sum(counts.map((values) => values[bar])));
+  // Of the time between two crawls, one empty bar is left.
+  const shown = [...totals.keys()].filter((bar) => totals[bar] || totals[bar - 1]);
+  const full = shown.filter((bar) => totals[bar]);
   const place = document.querySelector("#overview .chart");
-  place.replaceChildren();
+  const caption = make("p", { class: "readout" }, word("over_time"));
+  place.replaceChildren(caption);
   // All in one moment is what the tiles have already.
-  place.hidden = times.length < 2;
+  place.hidden = full.length < 2;
   if (place.hidden) return null;
-  const stacked = [];
-  for (const values of counts) stacked.push(values.map((value, bar) => value + (stacked.at(-1)?.[bar] ?? 0)));
-  const isEmpty = stacked.at(-1).map((total) => !total);
-  const [from, to] = [moment(times[0], span), moment(times.at(-1) + span, span)];
+  const [from, to] = [moment(start + full[0] * span, span), moment(start + (full.at(-1) + 1) * span, span)];
+  // Without the year, and without the day where it is the same for all.
   const isOneDay = from.slice(0, 10) === to.slice(0, 10);
-  return chart(place, word("over_time_chart", { from, to }), {
-    height: 180,
-    data: [times.map((time) => time + span / 2), ...stacked.reverse().map((values) => values.map((value, bar) => (isEmpty[bar] ? null : value)))],
+  const timeOf = (bar) => moment(start + bar * span, span).slice(span >= 86400 ? 0 : isOneDay ? 11 : 5);
+  const isFew = full.length < LEAST_BARS;
+  place.classList.toggle("few", isFew);
+  if (isFew) {
+    const duplicates = counts[names.indexOf("pages_duplicate")];
+    const numbers = full.map((bar) => tile(timeOf(bar), number(totals[bar]), duplicates[bar] ? `${word("column_duplicate")}: ${number(duplicates[bar])}` : ""));
+    place.append(make("dl", { class: "tiles" }, ...numbers));
+    return null;
+  }
+  const stacked = [];
+  for (const values of counts) stacked.push(shown.map((bar, n) => values[bar] + (stacked.at(-1)?.[n] ?? 0)));
+  return chart(place, `${word("over_time")} ${word("about_dates", { from, to })}`, {
+    height: 160,
+    data: [[...shown.keys()], ...stacked.reverse().map((values) => values.map((value, n) => (totals[shown[n]] ? value : null)))],
     series: [...names].reverse().map((name) => {
       const fill = name === "pages_duplicate" ? striped(name) : colour(name);
       return { ...bars(name), fill, stroke: colour("card"), width: 1 };
     }),
-    range: [times[0] - span / 4, times.at(-1) + span * 1.25],
-    incrs: SECONDS,
-    // Without the year, and without the day where it is the same for all.
-    xValues: (_, splits, __, ___, step) => splits.map((time) => moment(time, step).slice(step >= 86400 ? 0 : isOneDay ? 11 : 5)),
+    range: [-0.6, shown.length - 0.4],
+    incrs: [1, 2, 3, 6, 12, 24, 48],
+    xValues: (_, splits) => splits.map((n) => (n in shown ? timeOf(shown[n]) : "")),
     yValues: (_, splits) => splits.map((value) => (Number.isInteger(value) ? number(value) : "")),
-    readout: (bar) =>
-      [`${moment(times[bar], span)} UTC`, ...names.map((name, n) => counts[n][bar] && `${number(counts[n][bar])} ${word(name)}`)]
+    caption,
+    readout: (n) =>
+      [`${moment(start + shown[n] * span, span)} UTC`, ...names.map((name, group) => counts[group][shown[n]] && `${number(counts[group][shown[n]])} ${word(name)}`)]
         .filter(Boolean)
         .join(" · "),
   });
@@ -76,30 +89,31 @@ function striped(name) {
 }
 
 function bars(name) {
-  return { fill: colour(name), width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.86, 60] }) };
+  return { fill: colour(name), width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.86, 100] }) };
 }
 
-/** Return a chart of bars in `place`, whose numbers at the pointer are read out below it. */
-function chart(place, label, { height = 220, data, series, range, incrs, xValues, yValues, readout }) {
-  const output = make("p", { class: "readout", "aria-hidden": "true" }, "\u00a0");
+/** Return a chart of bars in `place`; the numbers at the pointer stand in its `caption`. */
+function chart(place, label, { height, caption, data, series, range, incrs, xValues, yValues, readout }) {
+  const text = caption.textContent;
   const canvas = make("div", { class: "canvas", role: "img", "aria-label": label });
-  place.append(canvas, output);
+  place.append(canvas);
   const axis = { stroke: colour("quiet"), font: "12px system-ui, sans-serif", ticks: { show: false } };
   const grid = { stroke: colour("line"), width: 1 };
   return new uPlot(
     {
       width: place.clientWidth,
+      padding: [null, 36, null, null],
       height,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.1] } },
       axes: [
-        { ...axis, grid: { show: false }, values: xValues, space: 90, size: 30, ...(incrs && { incrs }) },
+        { ...axis, grid: { show: false }, values: xValues, space: 84, size: 30, incrs },
         { ...axis, grid, values: yValues, size: 64 },
       ],
       series: [{}, ...series],
       hooks: {
-        setCursor: [(u) => (output.textContent = u.cursor.idx === null ? "\u00a0" : readout(u.cursor.idx))],
+        setCursor: [(u) => (caption.textContent = u.cursor.idx === null ? text : readout(u.cursor.idx))],
       },
     },
     data,

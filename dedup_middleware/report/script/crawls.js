@@ -73,7 +73,7 @@ function renderOverview(summary) {
     ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists")],
     ["items", number(all.items_dropped), all.items_released ? word("tile_released", { n: all.items_released }) : ""],
     ["bytes", size(summary.bytes), ""],
-  ].map(([name, value, more]) => make("div", { class: `tile ${name}` }, make("dt", {}, word(`tile_${name}`)), make("dd", {}, make("strong", {}, value), make("span", {}, more))));
+  ].map(([name, value, more]) => tile(word(`tile_${name}`), value, more, name));
   document.querySelector("#overview .tiles").replaceChildren(...tiles);
   const shares = Object.keys(GROUPS).map((group) => [group, pagesOf(group, pages)]).filter(([, n]) => n);
   const bar = make("div", { class: "shares", "aria-hidden": "true" }, ...shares.map(([group, n]) => {
@@ -87,6 +87,11 @@ function renderOverview(summary) {
   const lines = others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) }));
   if (without_new) lines.unshift(word("without_new", { n: without_new, all: summary.crawl ? 1 : list.length }));
   body("overview").append(...lines.map((line) => make("p", { class: "note" }, line)));
+}
+
+/** Return a number with its name above it and `more` below. */
+function tile(name, value, more, kind = "") {
+  return make("div", { class: `tile ${kind}` }, make("dt", {}, name), make("dd", {}, make("strong", {}, value), make("span", {}, more)));
 }
 
 /** Return a column of numbers, or `null` if it is empty for all rows. */
@@ -200,8 +205,10 @@ function renderChanges(summary) {
     make("tr", {}, make("th", { scope: "row" }, word(name.startsWith("pages_") || name === "rate" ? name : `tile_${name}`)), make("td", {}, format(value(before))), make("td", {}, format(value(now))), make("td", {}, change(value(now), value(before), format))),
   );
   const table = make("table", { class: "sheet" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines));
-  place.append(make("div", { class: "scroll" }, table));
-  renderHostChanges(place, hostRows(kinds, now.hosts), hostRows(kinds, before.hosts));
+  const hosts = make("div");
+  place.append(make("div", { class: "halves" }, scrolling(table), hosts));
+  // As long as the table beside it, with its pages.
+  renderHostChanges(hosts, hostRows(kinds, now.hosts), hostRows(kinds, before.hosts), rows.length - 1);
 }
 
 /** Return the difference with its sign; of shares, in points. */
@@ -212,7 +219,7 @@ function change(now, before, format = number) {
   return `${difference > 0 ? "+" : "−"}${shown}`;
 }
 
-function renderHostChanges(place, now, before) {
+function renderHostChanges(place, now, before, pageSize) {
   if (!now.length || !before.length) return place.append(make("p", { class: "lead" }, word("changes_no_hosts")));
   const was = new Map(before.map(({ host, pages }) => [host, pages]));
   const is = new Map(now.map(({ host, pages }) => [host, pages]));
@@ -232,7 +239,7 @@ function renderHostChanges(place, now, before) {
     column("new", (pages) => pages.new ?? 0),
     column("duplicate", (pages) => pages.duplicate ?? 0),
   ];
-  showSheet(place, { name: "changes", label: word("changes_by_host"), columns, rows: changed, search: (row) => row.host, pageSize: 5 });
+  showSheet(place, { name: "changes", label: word("changes_by_host"), columns, rows: changed, search: (row) => row.host, pageSize: Math.max(5, pageSize) });
 }
 
 /** Show how many requests were fetched last, and of which forms. */

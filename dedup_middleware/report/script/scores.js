@@ -1,12 +1,15 @@
-// The histogram of scores around the threshold: duplicates above the axis, near misses below. Each bar is a button.
+// The histogram of scores around the threshold: duplicates above the axis, related pages below. Each bar is a button.
 
 // Percents below the threshold from where each percent has its bars, if there are scores; lower ones have common bars.
 const [LEAST_BELOW, MOST_BELOW] = [5, 20];
+// Pixels of the highest bar.
+const HIGHEST = 96;
 
 /** Return the percents of the bars: the first and the last score of each, both included. */
-function scoreBins(threshold, smallest) {
-  const start = 5 * Math.floor(Math.min(100 * smallest, 100 * threshold - LEAST_BELOW) / 5);
-  const lowest = Math.max(0, start, Math.floor(100 * threshold) - MOST_BELOW);
+function scoreBins(threshold, scores) {
+  const smallest = scores.reduce((least, score) => Math.min(least, score), 1);
+  const near = scores.reduce((least, score) => (100 * score < 100 * threshold - MOST_BELOW ? least : Math.min(least, score)), 1);
+  const lowest = Math.max(0, 5 * Math.floor(Math.min(100 * near, 100 * threshold - LEAST_BELOW) / 5));
   const bins = Array.from({ length: 100 - lowest }, (_, place) => [lowest + place, lowest + place + 0.99]);
   return [...(lowest && 100 * smallest < lowest ? [[0, lowest - 0.01]] : []), ...bins, [100, 100]];
 }
@@ -18,7 +21,7 @@ function shareOf(percents) {
 
 function renderScores(summary) {
   const scores = pairs.columns.score.filter((score) => score !== null);
-  const bins = scoreBins(summary.threshold, scores.reduce((least, score) => Math.min(least, score), 1));
+  const bins = scoreBins(summary.threshold, scores);
   const counts = { drops: bins.map(() => 0), near: bins.map(() => 0) };
   pairs.columns.score.forEach((score, n) => {
     if (score === null) return;
@@ -26,6 +29,7 @@ function renderScores(summary) {
     counts[n < pairs.shown ? "drops" : "near"][bins.findIndex(([, to]) => percents <= to)] += 1;
   });
   const most = Math.max(...counts.drops, ...counts.near);
+  const heightOf = (n) => Math.round((HIGHEST * Math.log1p(n)) / Math.log1p(most));
   body("scores");
   if (!isFull("scores", most)) return;
   const named = ([from, to]) => (from === to ? scored(from / 100) : word("score_from_to", { from: scored(from / 100), to: scored(to / 100) }));
@@ -40,7 +44,7 @@ function renderScores(summary) {
     const attributes = { type: "button", "aria-label": label, tabindex: isFirst ? "0" : "-1", onclick: show, onfocus: said, onpointerenter: said };
     isFirst = false;
     const button = make("button", attributes, make("span", {}, number(n)));
-    button.style.setProperty("--height", `${Math.round((100 * Math.log1p(n)) / Math.log1p(most))}%`);
+    button.style.setProperty("--height", `${heightOf(n)}px`);
     return button;
   };
   const columns = bins.map(([from], place) => {
@@ -52,8 +56,9 @@ function renderScores(summary) {
   const place = bins.findIndex(([, to]) => 100 * summary.threshold <= to);
   const [from] = bins[place];
   chart.style.setProperty("--columns", bins.length);
+  for (const table of ["drops", "near"]) chart.style.setProperty(`--${table}`, `${heightOf(Math.max(...counts[table])) + 16}px`);
   chart.style.setProperty("--threshold", `${(100 * (place + Math.min(1, 100 * summary.threshold - from))) / bins.length}%`);
-  chart.append(make("b", { class: "threshold" }, make("span", {}, word("scores_threshold", { n: scored(summary.threshold) }))));
+  chart.append(make("b", { class: place < bins.length / 2 ? "threshold" : "threshold right" }, make("span", {}, word("scores_threshold", { n: scored(summary.threshold) }))));
   const keys = ["drops", "near"].map((name) => make("span", { class: `key pages_${name === "drops" ? "duplicate" : "similar"}` }, word(`scores_key_${name}`)));
   document.querySelector("#scores .chart").replaceChildren(make("p", { class: "legend" }, ...keys), chart, readout);
 }

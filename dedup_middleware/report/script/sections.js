@@ -6,6 +6,20 @@ function body(section) {
   return place;
 }
 
+/** Have `element` show by a fade at its edge that it scrolls further to the right. */
+function fading(element) {
+  const look = () => element.classList.toggle("more", element.scrollLeft + element.clientWidth < element.scrollWidth - 1);
+  element.addEventListener("scroll", look);
+  const observer = new ResizeObserver(look);
+  for (const each of [element, ...element.children]) observer.observe(each);
+  return element;
+}
+
+/** Return a table in a box that scrolls where the table is wider. */
+function scrolling(table, attributes = {}) {
+  return fading(make("div", { ...attributes, class: "scroll" }, table));
+}
+
 /** Return a button that shows the rows of these filters. */
 function toTable(filters, ...content) {
   return make("button", { type: "button", class: "to-table", onclick: () => showRows(filters) }, ...content);
@@ -69,6 +83,6 @@ function renderHosts(summary) {
     ),
   );
   const table = make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...rows));
-  place.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": word("hosts") }, table));
+  place.append(scrolling(table, { tabindex: "0", role: "region", "aria-label": word("hosts") }));
   if (others.copying || others.copied) place.append(make("p", { class: "lead" }, word("hosts_more", others)));
 }

@@ -5,7 +5,7 @@
  * is there where `search(row)` is given and there are more than 20 rows.
  */
 function showSheet(place, { name, label, columns, rows, sorted, search, pageSize = 10 }) {
-  const body = make("div", { class: "scroll" });
+  const table = make("table", { class: "sheet", "aria-label": label });
   const pager = make("div", { class: "turns" });
   const sheet = TableCore.createTable({
     data: rows,
@@ -49,7 +49,7 @@ function showSheet(place, { name, label, columns, rows, sorted, search, pageSize
       })),
     );
     const head = make("thead", {}, make("tr", {}, ...columns.map(heading)));
-    body.replaceChildren(make("table", { class: "sheet", "aria-label": label }, head, make("tbody", {}, ...shown)));
+    table.replaceChildren(head, make("tbody", {}, ...shown));
     const { pageIndex } = state.pagination;
     const pages = sheet.getPageCount();
     pager.hidden = pages < 2;
@@ -68,5 +68,5 @@ function showSheet(place, { name, label, columns, rows, sorted, search, pageSize
   render();
   const box = make("input", { type: "search", autocomplete: "off", oninput: (event) => sheet.setGlobalFilter(event.target.value.toLowerCase()) });
   const isLong = search && rows.length > 20;
-  place.append(...(isLong ? [make("label", { class: "search" }, word("sheet_search"), box)] : []), body, pager);
+  place.append(...(isLong ? [make("label", { class: "search" }, word("sheet_search"), box)] : []), scrolling(table), pager);
 }

@@ -63,6 +63,7 @@ async function start() {
   });
   addEventListener("hashchange", openAddressed);
   openAddressed();
+  fading(document.getElementById("contents"));
   new ResizeObserver(fitCharts).observe(document.querySelector("main"));
   performance.mark("ready");
   document.documentElement.dataset.ready = "true";

@@ -1,4 +1,4 @@
-// Tables of pairs: the duplicates and the near misses. TanStack Table searches, filters, sorts and counts.
+// Tables of pairs: the duplicates and the related pages. TanStack Table searches, filters, sorts and counts.
 
 const FILTERS = ["host", "reason", "outcome", "crawl"];
 let pairs = null;
@@ -156,7 +156,7 @@ class PairTable {
       return make("th", { scope: "col", class: name, "aria-sort": direction }, button);
     });
     const rows = this.table.getRowModel().rows.map((row, place) => this.rowOf(row.original, place));
-    const table = make("table", { class: "pairs" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", { onkeydown: moveAmongRows }, ...rows));
+    const table = make("table", { class: "pairs" }, make("thead", {}, make("tr", { "data-sort": word("sort") }, ...head)), make("tbody", { onkeydown: moveAmongRows }, ...rows));
     this.root.querySelector(".rows").replaceChildren(table);
     this.root.querySelector(".found").textContent = this.foundText() + this.lead();
     this.renderPager(pageIndex, Math.max(1, this.table.getPageCount()));
