@@ -381,7 +381,7 @@ class Reading:
         """Return the visit of the page with its provisional verdict."""
         if self.page is None:
             return Visit.unchecked(self.url, self.reason, action)
-        return deduplication.check(self.page, action, page_budget(self._milliseconds))
+        return deduplication.verdicts.check(self.page, action, page_budget(self._milliseconds))
 
 
 def as_item(page: Page, names: Sequence[str]) -> dict[str, str]:

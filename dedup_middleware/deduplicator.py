@@ -18,18 +18,20 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.budget import Budget, UncheckableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
+from dedup_middleware.comparing import given_again, item_verdict
 from dedup_middleware.drops import Drops, Written
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
-from dedup_middleware.model import Action, Fetched, Page, Rejection, Verdict, VerdictKind
+from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.states import Claim, Event, Output, after
-from dedup_middleware.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit, within
+from dedup_middleware.verdicts import Verdicts
+from dedup_middleware.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -85,11 +87,9 @@ class Deduplication:
         self.spider = spider
         self.detector = detector
         self.index = detector.index
-        self.has_failed = False
-        """Whether something has failed: from then on nothing is dropped, and nothing made durable."""
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
-        self._store_failure: Reason | None = None
+        self.verdicts = Verdicts(run, detector, listener, self.fail)
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
@@ -113,73 +113,10 @@ class Deduplication:
             find=find,
         )
 
-    # --- check
-
-    def check(self, page: Page, action: Action, budget: Budget, *, is_exempt: bool = False) -> Visit:
-        """Return the visit of *page* with its provisional verdict; its items have what is left of its *budget*."""
-        visit = Visit(page.url, page, Verdict(VerdictKind.NEW), action, budget, is_exempt=is_exempt)
-        self._check(visit)
-        budget.pause()
-        return visit
-
-    def check_unread(self, fetched: Fetched, action: Action, budget: Budget, read: Callable[[], Page]) -> Visit | None:
-        """Return the visit of an original that was *fetched* again, byte for byte; ``None`` for any other page.
-
-        *read* reads the page, should that be needed later.
-        """
-        try:
-            version = self.index.read_version()
-            found = self._find_unread(fetched)
-        except TROUBLE as error:
-            self.fail(error)
-            return None
-        if found is not None:
-            budget.pause()
-            self._listener.count("unread", 1)
-        return None if found is None else Visit(fetched.url, *found, action, budget, read=read, version=version)
-
-    def _find_unread(self, fetched: Fetched) -> tuple[Page, Verdict] | None:
-        page = None if self.has_failed else self.index.unchanged(fetched, self.run)
-        verdict = None if page is None else self.detector.check_unread(page)
-        return None if page is None or verdict is None else (page, verdict)
-
-    def _check(self, visit: Visit) -> None:
-        """Check the page against what the store has now; it is unchecked if the store fails, or has failed."""
-        visit.is_stale = False
-        if self._store_failure is None:
-            try:
-                visit.version = self.index.read_version()
-                if visit.read is not None and (page := visit.page) is not None:
-                    found = self._find_unread(Fetched(page.url, page.identities, page.body_digest))
-                    if found is not None:
-                        visit.page, visit.verdict = found
-                        return
-                page = visit.page if visit.read is None else visit.read_in_full()
-                if page is not None:
-                    with visit.budget:
-                        visit.verdict = self.detector.check(within(page, visit.budget))
-                    if visit.verdict.kind is VerdictKind.DUPLICATE:
-                        if visit.is_exempt:
-                            visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
-                        visit.suspected_template = self.detector.suspected_template(page, visit.verdict)
-            except TROUBLE as error:
-                self.fail(error)
-            else:
-                return
-        if visit.page is not None:
-            visit.verdict = Verdict(VerdictKind.UNCHECKED, reason=self._store_failure or Reason.STORE_FAILED)
-
-    def _check_if_stale(self, visit: Visit) -> None:
-        """Check the page again if the store has changed since in a way that may change its verdict.
-
-        If not, a transaction of a shared store that writes because of the verdict is repeated when others write.
-        """
-        page = visit.page
-        is_stale = visit.is_stale or self._store_failure is not None
-        if page is not None and (is_stale or self.index.changed_since(visit.version, page)):
-            self._check(visit)
-        elif page is not None:
-            self.index.require_unchanged()
+    @property
+    def has_failed(self) -> bool:
+        """Whether something has failed: from then on nothing is dropped, and nothing made durable."""
+        return self.verdicts.has_failed
 
     # --- the claim opens
 
@@ -194,7 +131,7 @@ class Deduplication:
     def _reconsider(self, visit: Visit) -> None:
         """Check a duplicate again if its verdict is stale; it claims its text if it is not a duplicate any more."""
         try:
-            self._check_if_stale(visit)
+            self.verdicts.renew_if_stale(visit)
         except TROUBLE as error:
             self.fail(error)
         if not visit.is_duplicate:
@@ -210,7 +147,7 @@ class Deduplication:
         except TROUBLE as error:
             self.fail(error)
             if check:
-                self._check(visit)
+                self.verdicts.give(visit)
             return
         if claimed is not None:
             visit.claim = after(visit.claim, Event.CLAIM)
@@ -224,7 +161,7 @@ class Deduplication:
     def _claim_in_store(self, visit: Visit, *, check: bool) -> tuple[Page, StoredPage] | None:
         """Open the claim; return the page as it will be stored, and its claim, or ``None`` if it claims nothing."""
         if check:
-            self._check_if_stale(visit)
+            self.verdicts.renew_if_stale(visit)
         # Items that were kept before would be counted as items of the claim.
         may_claim = visit.claim is Claim.NONE and visit.output is Output.FLOWS and not visit.items_kept
         if not may_claim or visit.is_duplicate or not visit.can_be_original:
@@ -291,11 +228,8 @@ class Deduplication:
                 visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
         visit.items += 1
         if found is None:
-            is_unchanged = may_drop and visit.verdict.kind is VerdictKind.UNCHANGED and not self.has_failed
-            if is_unchanged and self.drops.repeat_released(visit, item, self.feeds_wanting):
-                visit.items_dropped += 1
-                return [Decision(Fate.DROP, item)]
-            return self._keep_all(visit, item)
+            again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
+            return again or self._keep_all(visit, item)
         if found.rejection is not None and found.rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED:
             self.overrule(visit, found.rejection)
         if found.repeats and (decision := self._repeated(visit, item)) is not None:
@@ -306,6 +240,19 @@ class Deduplication:
             visit.holds_rejected, visit.rejection = found.repeats is False, found.rejection
             return [Decision(Fate.HOLD, item)]
         return self._keep_all(visit, item)
+
+    def _of_unchanged(self, visit: Visit, item: Any) -> list[Decision]:
+        """Return what becomes of an *item* of an unchanged page; nothing if it is kept, or the page is another one."""
+        if visit.verdict.kind is not VerdictKind.UNCHANGED:
+            return []
+        if self.drops.repeat_released(visit, item, self.feeds_wanting):
+            visit.items_dropped += 1
+            return [Decision(Fate.DROP, item)]
+        if not visit.compares_itself or visit.claim is not Claim.PENDING:
+            return []
+        # Only all items together show whether the page gives what it gave before.
+        visit.held.append(item)
+        return [Decision(Fate.HOLD, item)]
 
     def _compare(self, visit: Visit, item: Any, *, is_compared: bool) -> ItemVerdict | None:
         """Return `check_item`; ``None`` if the original of the duplicate, or what it gives, is not durable yet."""
@@ -331,6 +278,8 @@ class Deduplication:
             if visit.items == 1:
                 self.overrule(visit, visit.rejection)
             visit.decided += self._keep_all(visit)
+        if is_complete and visit.held and visit.verdict.kind is VerdictKind.UNCHANGED:
+            self._compare_with_itself(visit)
         while visit.held:
             item = visit.held[0]
             decision = self._repeated(visit, item) or self._keep(visit, item)
@@ -350,31 +299,9 @@ class Deduplication:
         self.void(visit)
 
     def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
-        """Return whether an *item* of a duplicate repeats what its original gave, to each of the feeds that want it.
-
-        If not, there may be another original. It is kept if it cannot be read, or if the store fails.
-        """
-        assert visit.page is not None
-        wanted = self.feeds_wanting(item)
-        verdict, match = visit.verdict, visit.verdict.match
-        page = within(visit.page, visit.budget)
+        """Return `item_verdict` on an *item* of a duplicate. It is kept if it cannot be read, or if the store fails."""
         try:
-            with visit.budget:
-                text = self.item_check.read(page, item, visit.budget)
-
-                def rejects(original: StoredPage) -> Rejection | None:
-                    if original.pending:
-                        return None  # what its items contain is known once it is durable
-                    if not original.kept.has_reached(wanted):
-                        return Rejection(Reason.ORIGINAL_MISSING_FROM_FEED)
-                    return self.item_check.rejection(page, text, original, self.detector)
-
-                rejection = None if match is None else rejects(match.original)
-                if rejection and not visit.items_dropped and not visit.items_kept:
-                    another = self.detector.check(page, rejects=rejects)
-                    if another.kind is VerdictKind.DUPLICATE:
-                        verdict, rejection = another, None
-                return ItemVerdict(verdict, False if rejection else text.has_text or None, rejection)
+            return item_verdict(visit, item, self.detector, self.item_check, self.feeds_wanting)
         except UncheckableError as error:
             return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
         except TROUBLE as error:
@@ -402,7 +329,9 @@ class Deduplication:
                 visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
             if self._feeds_end_late():
                 visit.kept.append(self.drops.as_stored(item))
-        if visit.action is Action.TAG:
+        if visit.action is Action.TAG or (
+            visit.unchanged is Unchanged.TAG and visit.verdict.kind is VerdictKind.UNCHANGED
+        ):
             self._items.tag(visit, item, repeats=repeats)
         return Decision(Fate.KEEP, item)
 
@@ -436,9 +365,32 @@ class Deduplication:
             self._claim(visit)
         return None
 
+    def _compare_with_itself(self, visit: Visit) -> None:
+        """Compare the held items of an unchanged page with what it gave before: if that is other, the page has changed.
+
+        If it is the same, and all feeds have it, the items are dropped where that is wanted. They are not stored: the
+        store has the page.
+        """
+        found = None
+        try:
+            if visit.is_sound and not self.has_failed:
+                with visit.budget:
+                    found = given_again(visit, self.index, self.item_check, self.feeds_wanting)
+        except UncheckableError:
+            pass
+        except TROUBLE as error:
+            self.fail(error)
+        if found is not None and found.changes:
+            visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=found.changes)
+        elif found is not None and found.has_reached and visit.unchanged is Unchanged.DROP:
+            visit.item_texts, visit.feeds = found.texts, found.feeds
+            visit.decided += [Decision(Fate.DROP, item) for item in visit.held]
+            visit.held = []
+            visit.items_dropped += len(found.texts)
+
     def _write_drop(self, visit: Visit, before: Match | None, item: Any, data: bytes) -> Written | None:
         """Write the drop, if the action is one; ``None`` if the match *before* does not stand, and the item is kept."""
-        self._check_if_stale(visit)
+        self.verdicts.renew_if_stale(visit)
         match, page, feeds = visit.verdict.match, visit.page, self.feeds_wanting(item)
         if not visit.is_duplicate or match is None or before is None or page is None or match.original.pending:
             return None
@@ -493,7 +445,7 @@ class Deduplication:
         is_over = visit.output is Output.ENDED and visit.items_left == visit.items_yielded
         if visit.claim is not Claim.PENDING or visit.claimed is None or not is_over:
             return
-        if not visit.items_yielded or visit.is_list:
+        if not (visit.items_yielded or visit.items_dropped) or visit.is_list:
             self.void(visit)
             return
         visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))
@@ -545,12 +497,16 @@ class Deduplication:
         self.drops.note_released(item, feeds)
         self.durability.delete_when_durable(self.index.dropped.deletes([item]))
 
-    def gone(self, identities: Collection[bytes]) -> None:
-        """Note that a page is gone from its URL: it owns nothing."""
+    def gone(self, url: str, identities: Collection[bytes]) -> None:
+        """Note that the page at *url* is gone: it owns nothing."""
         try:
-            self.index.remove([page.number for page in self.index.same(identities) if page.original is None])
+            stored = self.index.same(identities)
+            self.index.remove([page.number for page in stored if page.original is None])
         except TROUBLE as error:
             self.fail(error)
+            return
+        if stored:
+            self.recorder.gone(url)
 
     def resume_from(self, before: Deduplication) -> None:
         """Go on with what *before* has kept and counted, in the same crawl, until its store was away."""
@@ -569,7 +525,7 @@ class Deduplication:
         self._void_open()
         try:
             self.durability.end()
-            if self._store_failure is None:
+            if self.verdicts.store_failure is None:
                 # Items have been released since the last drop, so that more dropped items may be removed.
                 self.drops.make_room(0)
         except TROUBLE as error:
@@ -580,13 +536,14 @@ class Deduplication:
         """Drop nothing any more: from now on every page is kept."""
         if isinstance(error, UnreadableError):
             error = StoreCorruptError.of(error)
-        if self._store_failure is None and isinstance(error, StoreError):
-            self._store_failure = Reason.STORE_UNREACHABLE if isinstance(error, StoreAwayError) else Reason.STORE_FAILED
+        if self.verdicts.store_failure is None and isinstance(error, StoreError):
+            is_away = isinstance(error, StoreAwayError)
+            self.verdicts.store_failure = Reason.STORE_UNREACHABLE if is_away else Reason.STORE_FAILED
         # The return of the store does not mend another failure.
         if self.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
             return
         self.awaits_store = isinstance(error, StoreAwayError)
-        self.has_failed = True
+        self.verdicts.has_failed = True
         self.durability.fail()
         self._listener.count("away" if self.awaits_store else "failures", 1)
         self._listener.failed(error)

@@ -35,6 +35,14 @@ class Action(str, Enum):
     DRY_RUN = "dry-run"
 
 
+class Unchanged(str, Enum):
+    """What happens to the items of a page that the store has as it is."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    TAG = "tag"
+
+
 class Scope(str, Enum):
     """Which originals may drop a page: those of this crawl, or all in the store."""
 
@@ -49,12 +57,16 @@ class VerdictKind(str, Enum):
 
     NEW = "new"
     UNCHANGED = "unchanged"
-    """The store has the page itself, with this text."""
+    """The store has the page itself, with this content."""
+    CHANGED = "changed"
+    """The store has the page itself, with other content."""
     DUPLICATE = "duplicate"
     RELATED = "related"
     """Shares text with a stored page, but differs from it, or shares too little."""
     UNCHECKED = "unchecked"
     """Could not be checked, for the reason in the verdict."""
+    GONE = "gone"
+    """The store has the page, and its URL leads to nothing any more."""
 
 
 # --- a page that was fetched
@@ -107,7 +119,8 @@ class PageFeatures:
     """``rel=canonical``, as written; absolute where the page's URL is known, and empty if it is that. Not stored."""
     content: bytes = b""
     """16 bytes that change whenever anything changes that the page shows outside of its main text and its frame: its
-    title, short lines, and what is not text, in their order. Empty if unknown."""
+    title, short lines, and what is not text, in their order; and 8 that change with what is not text alone. Empty if
+    unknown."""
     template: frozenset[bytes] = frozenset()
     """The least hashes, 4 bytes each, of the formats of the page's elements: pages of one template share most."""
     labels: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
@@ -116,6 +129,11 @@ class PageFeatures:
     """The texts of the context, as written. Not stored."""
     named: frozenset[bytes] = frozenset()
     """Hashes of the parts of the page's URL that its frame names: "Leeds" in a breadcrumb, and in ``/leeds/hours``."""
+
+    @property
+    def marks(self) -> bytes:
+        """8 bytes that change with the pictures, media, files, formulas and form values of the content."""
+        return self.content[-8:]
 
     # Called when a claim is opened, and when it is confirmed.
     @lru_cache(maxsize=256)  # noqa: B019 - the instances are small and refer to nothing
@@ -379,6 +397,20 @@ class Rejection(NamedTuple):
     """What the page has and the other lacks, where it can be shown."""
 
 
+class Changes(NamedTuple):
+    """What a page has that it had not when it was stored, and the reverse, in reading order."""
+
+    inserted: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
+    """Pairs: what stood there, and what stands there now; a title comes first."""
+    is_shown_otherwise: bool = False
+    """Whether pictures, media, files, formulas or form values are others."""
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The decision about a page, and its reason."""
@@ -389,3 +421,5 @@ class Verdict:
     """Why a page is unchecked, or why a match did not make it a duplicate; else empty or the kind of a duplicate."""
     difference: tuple[str, ...] = ()
     """What the page, or its item, has and the match lacks, for which it was kept."""
+    changes: Changes = field(default_factory=Changes)
+    """What has changed on a page that the store has; nothing if it has not."""

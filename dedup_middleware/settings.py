@@ -12,7 +12,7 @@ import math
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
@@ -25,7 +25,7 @@ import platformdirs
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, another
-from dedup_middleware.model import Action, Scope
+from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import HostPattern, as_in_urls, without_secrets
@@ -230,6 +230,7 @@ _SETTINGS = (
     THRESHOLD,
     Setting("DEDUP_PRIORITY_ADJUST", -1000, as_whole, "a whole number"),
     Setting("DEDUP_SCOPE", "auto", Scope, _choice(scope.value for scope in Scope)),
+    Setting("DEDUP_UNCHANGED", "keep", Unchanged, _choice(each.value for each in Unchanged)),
     Setting("DEDUP_EXPIRE_AFTER", None, as_days, _DAYS),
     Setting("DEDUP_ITEM_FIELDS", [], as_names, "a list of names, such as `['title', 'text']`"),
     Setting("DEDUP_PREFERRED", [], as_patterns, "a list of hosts and regular expressions"),
@@ -386,6 +387,7 @@ class Config:
     """Why *scope* has this value, for the crawl's log."""
     overwritten: tuple[str, ...]
     """The URIs of the feeds that replace what earlier crawls wrote."""
+    unchanged: Unchanged
     expire_after: timedelta | None
     item_fields: tuple[str, ...]
     preferred: tuple[HostPattern | re.Pattern[str], ...]
@@ -497,6 +499,7 @@ class PageOptions:
     """The options in a request's ``meta["dedup"]``, with the crawl's settings for the rest."""
 
     action: Action
+    unchanged: Unchanged = Unchanged.KEEP
     keep: bool = False
     """Whether the page is kept and becomes an original, even if it is a duplicate."""
 
@@ -514,10 +517,13 @@ class PageOptions:
         }
         if config.action is Action.DRY_RUN and given.get("action") is Action.DROP:
             given["action"] = Action.DRY_RUN  # a dry run stores no dropped item
-        return cls(**{"action": config.action, **given})
+        options = cls(**{"action": config.action, "unchanged": config.unchanged, **given})
+        is_dry = options.action is Action.DRY_RUN and options.unchanged is Unchanged.DROP
+        return replace(options, unchanged=Unchanged.KEEP) if is_dry or options.keep else options
 
 
 _OPTIONS = {
     "action": SETTINGS["DEDUP_ACTION"],
+    "unchanged": SETTINGS["DEDUP_UNCHANGED"],
     "keep": Setting("keep", default=False, parse=as_boolean, values=_BOOLEAN),
 }

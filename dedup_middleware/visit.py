@@ -10,7 +10,7 @@ from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.item_values import TAG_FIELD
-from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, is_marked
+from dedup_middleware.model import Action, Page, Rejection, Unchanged, Verdict, VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.states import Claim, Output
 
@@ -97,6 +97,8 @@ class Visit:
     """What is left for the page and its items; paused while other pages have their turn."""
     is_exempt: bool = False
     """Whether its request, or a person, wants its items kept although it is a duplicate."""
+    unchanged: Unchanged = Unchanged.KEEP
+    """What happens to its items if it is unchanged."""
     is_item: bool = False
     """Whether it stands for one item of a page, or for items that were dropped before."""
     size: int = 0
@@ -219,6 +221,11 @@ class Visit:
         return None if self.as_before is None else self.as_before.standing
 
     @property
+    def compares_itself(self) -> bool:
+        """Whether its items are compared with what it gave before, should it be unchanged."""
+        return self.unchanged is not Unchanged.KEEP or self.action is Action.TAG
+
+    @property
     def is_duplicate(self) -> bool:
         """Whether the verdict, as it stands, is that the page is a duplicate."""
         return self.verdict.kind is VerdictKind.DUPLICATE
@@ -254,7 +261,7 @@ class Visit:
         if self.released:
             return Outcome.RELEASED if self.items_kept else Outcome.DROPPED
         if self.verdict.kind is not VerdictKind.DUPLICATE:
-            return Outcome.KEPT
+            return Outcome.DROPPED if self.items_dropped else Outcome.KEPT
         counts = {Action.DROP: self.items_dropped, Action.TAG: self.items_tagged, Action.DRY_RUN: self.items_would_drop}
         if counts[self.action]:
             return _OUTCOMES[self.action]

@@ -147,7 +147,7 @@ class Library(Listener):
 
     def enter(self, page: Page, budget: Budget = UNLIMITED) -> Visit:
         """Let *page* enter the spider: if it is new, its claim is pending afterwards."""
-        visit = self.deduplication.check(page, Action.DROP, budget)
+        visit = self.deduplication.verdicts.check(page, Action.DROP, budget)
         self.deduplication.enter(visit)
         return visit
 

@@ -347,7 +347,7 @@ class Crawl:
         told = int(name.partition(".")[0])
         clauses = [clause(20 * told + n) for n in range(9)]
         page = self.deduplication.reader.paragraphs(url, (url_identity(url),), clauses)
-        visit = self.deduplication.check(page, Action.DROP, UNLIMITED)
+        visit = self.deduplication.verdicts.check(page, Action.DROP, UNLIMITED)
         self.deduplication.enter(visit)
         return self.deduplication, visit
 

@@ -169,7 +169,7 @@ class TestOrder:
         library = Library()
         core, visit = (
             library.deduplication,
-            library.deduplication.check(library.page("a", range(9)), Action.DROP, UNLIMITED),
+            library.deduplication.verdicts.check(library.page("a", range(9)), Action.DROP, UNLIMITED),
         )
         for early in (lambda: core.process(visit, {}), lambda: core.end(visit), lambda: core.callback_failed(visit)):
             with pytest.raises(StateError):

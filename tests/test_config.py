@@ -134,6 +134,7 @@ BAD = {
     "DEDUP_THRESHOLD": ["0.5", 0.3, 1.1, -1, "high", "nan", "inf", True, [0.8], 10**400],
     "DEDUP_PRIORITY_ADJUST": [1.5, "much", True, "inf", 10**400],
     "DEDUP_SCOPE": ["all", ""],
+    "DEDUP_UNCHANGED": ["forget", "", True],
     "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True, '["title"', '["title", 5]'],
     "DEDUP_FINGERPRINT": ["sim-hash", "", 1],
     "DEDUP_EXTRACTOR": ["readability", "", 1, ["weighted-dom"]],

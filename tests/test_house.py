@@ -34,7 +34,7 @@ FLOORS = (
     ("order",),
     ("settings",),
     ("reading", "visit"),
-    ("drops", "durability"),
+    ("drops", "durability", "comparing", "verdicts"),
     ("records",),
     ("deduplicator",),
     ("opening",),

@@ -186,7 +186,7 @@ class TestClaims:
     def test_a_claim_is_seen_by_a_page_that_was_checked_before(self) -> None:
         library = Library()
         one, other = (
-            library.deduplication.check(self.page(library, url), Action.DROP, UNLIMITED)
+            library.deduplication.verdicts.check(self.page(library, url), Action.DROP, UNLIMITED)
             for url in (TALK, f"{TALK}?t=30")
         )
         library.deduplication.enter(one)

@@ -60,7 +60,7 @@ class Worker(Library):
         self.releaser = Releaser(self.deduplication)
 
     def check_page(self, page: Page) -> Visit:
-        return self.deduplication.check(page, Action.DROP, UNLIMITED)
+        return self.deduplication.verdicts.check(page, Action.DROP, UNLIMITED)
 
     def give(self, visit: Visit) -> bool:
         """Let the page give its item, and end; return whether that is dropped."""

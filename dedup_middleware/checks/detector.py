@@ -16,11 +16,12 @@ from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, is_view_of
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment, differences
+from dedup_middleware.checks.changes import changes_of
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
 from dedup_middleware.checks.pair import Pair, SiteNames, titled_as
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id
-from dedup_middleware.model import Match, PageFeatures, Rejection, Verdict, VerdictKind
+from dedup_middleware.model import Changes, Match, PageFeatures, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import as_written
@@ -301,18 +302,34 @@ class Detector:
 
     def _check(self, page: Page, rejects: Callable[[StoredPage], object]) -> Verdict:
         found = self.index.look_up(page)
+        changes = self._changes(page, found.own)
+        if changes is not None and not changes:
+            return Verdict(VerdictKind.UNCHANGED)
         unchanged = [stored for stored in found.own if stored.digest == page.fingerprint.digest]
         numbers = [stored.number for stored in found.own]
-        for stored in unchanged:
-            if stored.original is None and self._may_drop(stored, page):
-                return Verdict(VerdictKind.UNCHANGED)
         for stored in unchanged:
             verdict = None if stored.original in numbers else self._still_duplicate(page, stored)
             if verdict is not None and verdict.match is not None and not rejects(verdict.match.original):
                 break
         else:
             verdict = self._check_text(page, found, rejects)
-        return self.preferences.applied(page, verdict, self.index)
+        verdict = self.preferences.applied(page, verdict, self.index)
+        if changes is not None and verdict.kind in {VerdictKind.NEW, VerdictKind.RELATED}:
+            return replace(verdict, kind=VerdictKind.CHANGED, changes=changes)
+        return verdict
+
+    def _changes(self, page: Page, own: Iterable[StoredPage]) -> Changes | None:
+        """Return what has changed on *page* since the store got it, ``None`` if it has no text of its *own*."""
+        stored = next((each for each in own if each.original is None and self._may_drop(each, page)), None)
+        if stored is None:
+            return None
+        is_equal = stored.digest == page.fingerprint.digest
+        if page.source or stored.source or page.fingerprint.is_whole or stored.pending:
+            # Of an item, and of little text, only digests are known.
+            return Changes() if is_equal else None
+        # Of a page with several items, the store has their text.
+        text = self.index.text(stored.number) if stored.exact_digest else None
+        return changes_of(page, stored, text, is_cut=text is not None and self.index.is_cut(text))
 
     def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
         if page.fingerprint.is_whole:

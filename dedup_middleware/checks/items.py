@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.address import is_view, is_view_of, site_of
 from dedup_middleware.checks.alignment import compare, containment
+from dedup_middleware.checks.changes import UNKNOWN
 from dedup_middleware.checks.checklist import own_edits, own_title, replaced_words
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.checks.pair import Pair, titled_as
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.item_values import WEB, Value, is_url, item_fields, item_values, prose_in, short_values
-from dedup_middleware.model import TEXT_LIMIT, ItemContent, PageFeatures, Rejection
+from dedup_middleware.model import TEXT_LIMIT, Changes, ItemContent, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import as_written, clauses, cut_to, portions, sentences, weight
@@ -220,6 +221,17 @@ def content_of(items: Iterable[ItemText]) -> ItemContent:
     return ItemContent(
         frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_DISTINCTIVE_WEIGHT, tuple(texts)
     )
+
+
+def item_changes(
+    items: Iterable[ItemText], hashes: AbstractSet[bytes], values: AbstractSet[bytes], *, is_same: bool
+) -> Changes:
+    """Return what is new in *items*, by the *hashes* and *values* they had not before; nothing if all *is same*."""
+    inserted = dict.fromkeys(
+        f"{value.field}{_IS}{value.written}" for item in items for value in item.values if _hash(value) in values
+    )
+    is_known = is_same or (inserted and not hashes)
+    return Changes(inserted=(*inserted,) if is_known else (*inserted, UNKNOWN))
 
 
 def field_of(own: str) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
@@ -221,6 +222,7 @@ def record_text(record: Record, width: int | None = None) -> str:
         ("original", record.original_url),
         ("reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))),
         *(("differs", own) for own in record.difference),
+        *(("changed", line) for line in change_lines(record.changes)),
         *(("repeats", sentence) for sentence in record.evidence[:_SENTENCES]),
         ("time", record.time[:19].replace("T", " ")),
     ]

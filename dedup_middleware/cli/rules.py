@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ORDER, _PROCESSOR = 100, "queryRemoval"
 # An empty line, which is nothing in JSON, marks a file of ours: the format has no place for a name.
 _EXPORT = b"[\n\n"
-_OWN_TEXT = {VerdictKind.NEW.value, VerdictKind.RELATED.value, VerdictKind.UNCHANGED.value}
+_OWN_TEXT = {kind.value for kind in (VerdictKind.NEW, VerdictKind.RELATED, VerdictKind.UNCHANGED, VerdictKind.CHANGED)}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -47,8 +47,8 @@ _READ_JSON = json.JSONDecoder(strict=False).decode
 _EMPTY = ("audio", "embed", "iframe", "img", "input", "object", "source", "track", "video")
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
-#: Bytes of the digest of what is shown beside the main text.
-CONTENT_DIGEST = 16
+#: Bytes of the digest of what is shown beside the main text, and of that of what is not text.
+CONTENT_DIGEST, MARKS_DIGEST = 16, 8
 #: Formats by which two templates are compared: the least of their hashes, which estimate how many both have.
 TEMPLATE_SKETCH = 16
 #: Texts around the main text that are told apart; what follows counts as one.
@@ -86,12 +86,21 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
 
 
 def _digest(title: str, rest: Iterable[str]) -> bytes:
-    """Return a digest of a *title* and of what is shown beside the main text, in order, but for spaces and hyphens."""
-    text = "\n".join(rest)
+    """Return two digests, joined: of *title* and what is shown beside the main text, in order; and of the marks in it.
+
+    Spaces and hyphens do not count.
+    """
+    text, marks = "\n".join(rest), [line for line in rest if "\0" in line]
     # Folding makes plain digits of raised ones.
     letters = "".join(folded(text).replace("-", "").split())
-    shown = (row_of(title), letters, *symbols_of(text), *(m for m in rest if "\0" in m))
-    return sha256("\n".join(shown).encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
+    shown = (row_of(title), letters, *symbols_of(text), *marks)
+    digests = (sha256("\n".join(each).encode("utf8", "surrogatepass")).digest() for each in (shown, map(_what, marks)))
+    return next(digests)[:CONTENT_DIGEST] + next(digests)[:MARKS_DIGEST]
+
+
+def _what(mark: str) -> str:
+    """Return a *mark* without its place."""
+    return mark.partition("\0")[2]
 
 
 def shown_digest(root: etree._Element) -> bytes:

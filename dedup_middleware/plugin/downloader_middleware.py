@@ -66,7 +66,7 @@ class DedupDownloaderMiddleware(Component):
     def _check(self, deduplication: Deduplication, request: Request, response: Response) -> None:
         identities = identities_of(self._extension.crawler, request, response.url)
         if response.status in GONE:
-            deduplication.gone(identities)
+            deduplication.gone(without_secrets(response.url, redact=self._extension.config.redact_query), identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
         visit = self._visit(deduplication, request, response, identities)
@@ -90,18 +90,31 @@ class DedupDownloaderMiddleware(Component):
             )
         if options is None:
             return Visit.unchecked(url, Reason.SWITCHED_OFF, config.action)
+        visit = self._examined(deduplication, response, url, identities, options)
+        visit.unchanged = options.unchanged
+        return visit
+
+    def _examined(
+        self,
+        deduplication: Deduplication,
+        response: Response,
+        url: str,
+        identities: tuple[bytes, ...],
+        options: PageOptions,
+    ) -> Visit:
+        """Return the visit of the page of *response*, checked with these *options*."""
         try:
-            page_response = _checked(response, config.max_bytes)
+            page_response = _checked(response, self._extension.config.max_bytes)
             fetched = Fetched(url, identities, self._extension.body_digest(page_response))
             budget = page_budget()
             if not options.keep:
                 # A reference to the response would keep it alive: its visit is kept for as long as it is.
                 later = partial(self._read_again, deduplication, ref(page_response), fetched)
-                visit = deduplication.check_unread(fetched, options.action, budget, later)
+                visit = deduplication.verdicts.check_unread(fetched, options.action, budget, later)
                 if visit is not None:
                     return visit
             page = _page(deduplication, page_response, fetched, budget)
-            return deduplication.check(page, options.action, budget, is_exempt=options.keep)
+            return deduplication.verdicts.check(page, options.action, budget, is_exempt=options.keep)
         except UncheckableError as error:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - a page may break a parser in any way

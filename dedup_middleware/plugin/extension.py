@@ -349,8 +349,10 @@ class DedupExtension(Listener):
             self.defect(error, slot.uri)
             self.deduplication.fail(FeedError("it is not known whether a feed was stored"))
 
-    def spider_closed(self) -> None:
+    def spider_closed(self, reason: str) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal."""
+        if self.deduplication is not None:
+            self.deduplication.recorder.ends(reason)
         if not self.feeds.exist:
             self._close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedup_middleware.model import Action
+from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.records.counts import summary
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.refusals import scrapy_dedup
@@ -30,6 +30,8 @@ def at_start(opened: Resources) -> Iterator[str]:
     action = "none (pass-through)" if opened.trouble and config.action is Action.DRY_RUN else config.action.value
     scope = f"{config.scope.value} ({config.scope_reason})"
     yield f"action {action}, scope {scope}, store {uri} ({age}), records {config.log or 'none'}"
+    if config.unchanged is not Unchanged.KEEP and config.scope is Scope.CRAWL:
+        yield f"DEDUP_UNCHANGED={config.unchanged.value} has no effect in this scope: no earlier page counts"
 
 
 #: The settings that choose the store of a crawl.

@@ -30,7 +30,7 @@ PLACE = "dedup_place"
 #: In the meta of a request whose priority was lowered: by how much.
 LOWERED = "dedup_lowered"
 _MAX_COUNTED = 2_000
-_OWN_TEXT = (VerdictKind.NEW, VerdictKind.RELATED, VerdictKind.UNCHANGED)
+_OWN_TEXT = (VerdictKind.NEW, VerdictKind.RELATED, VerdictKind.CHANGED, VerdictKind.UNCHANGED)
 
 
 class RequestOrder:

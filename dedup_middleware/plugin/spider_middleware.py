@@ -249,7 +249,7 @@ class DedupItemPipeline(Component):
             page = deduplication.reader.paragraphs(url, identities, texts, source=request, budget=page_budget())
         except UncheckableError as error:
             return Visit.unchecked(url, error.reason, action, is_item=True)
-        visit = deduplication.check(page, action, Budget(), is_exempt=page_visit.is_exempt)
+        visit = deduplication.verdicts.check(page, action, Budget(), is_exempt=page_visit.is_exempt)
         visit.is_item = True
         return visit
 
@@ -258,11 +258,11 @@ class DuplicateItem(DropItem):
     """An item was dropped because its page repeats a stored page, or because it was released just now."""
 
     def __init__(self, visit: Visit) -> None:
-        """Name the page of *visit* and its original; without one, the item was released in this crawl."""
+        """Name the page of *visit* and its original; without one, it is unchanged, or was released in this crawl."""
         match = visit.verdict.match
-        what = (
-            "repeats its released item" if match is None else f"repeats {match.original.url} (score {match.score:.2f})"
-        )
+        what = "is unchanged" if visit.compares_itself else "repeats its released item"
+        if match is not None:
+            what = f"repeats {match.original.url} (score {match.score:.2f})"
         super().__init__(one_line(f"{visit.url} {what}"))
 
 

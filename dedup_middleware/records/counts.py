@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dedup_middleware.records.log import Record
 
 #: Kinds of page. Each page has one; the first three and tagged duplicates are kept.
-KINDS = ("new", "related", "unchanged", "duplicate", "without_items", "lists", "unchecked", "skipped")
+KINDS = ("new", "related", "unchanged", "changed", "duplicate", "without_items", "lists", "unchecked", "skipped")
 #: Stands for the host of a URL that has none.
 NO_HOST = "?"
 #: Reasons of unchecked pages that count neither as checked nor as unchecked: the user has switched the plugin off for
@@ -31,6 +31,7 @@ _MAX_PAIRS = 100_000
 # A host name has at most 253 characters, and a scheme and a port a few more.
 _MAX_ORIGIN = 300
 _DUPLICATE, _UNCHECKED = VerdictKind.DUPLICATE.value, VerdictKind.UNCHECKED.value
+_GONE = VerdictKind.GONE.value
 _LITTLE_TEXT = Reason.TOO_LITTLE_TEXT.value
 _FOR_EARLIER = "items/dropped_for_earlier_crawls"
 
@@ -47,14 +48,14 @@ def host_at(url: str) -> str:
 
 
 def kind_of(record: Record) -> str | None:
-    """Return the kind of the page of *record*; ``None`` if it is about released items, and counts no page."""
+    """Return the kind of the page of *record*; ``None`` if it counts no page: released items, a page that is gone."""
     has_items = bool(record.items_kept or record.items_dropped)
     return _kind(record.verdict, record.outcome, record.reason, has_items)
 
 
 @lru_cache(maxsize=1_000)
 def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | None:  # noqa: FBT001 - a key of a cache
-    if outcome == Outcome.RELEASED.value:
+    if outcome == Outcome.RELEASED.value or verdict == _GONE:
         return None
     if verdict == _UNCHECKED:
         is_list = reason == _LITTLE_TEXT and not has_items
@@ -73,7 +74,7 @@ def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
     verdict: str, outcome: str, reason: str, dropped: int, kept: int, would_drop: int
 ) -> tuple[tuple[str, int], ...]:
     kind = _kind(verdict, outcome, reason, bool(kept or dropped))
-    numbers = {"items/dropped": dropped}
+    numbers = {"items/dropped": dropped, "gone": int(verdict == _GONE)}
     if kind is None:
         numbers["items/released"] = kept
     else:

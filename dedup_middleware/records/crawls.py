@@ -37,6 +37,8 @@ class CrawlLine(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Those that differ from their defaults."""
     has_new: bool = True
     """Whether its new pages have records."""
+    reason: str = ""
+    """Why it ended, as Scrapy has it: ``finished`` when nothing was left to fetch; empty where that is not known."""
     requests_last: _Count = 0
     """Requests that were fetched last."""
     last: list[FormLast] = []

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 EVIDENCE_SENTENCES = 5
 EVIDENCE_CHARACTERS = 200
 MAX_DIFFERENCES = 5
+MAX_CHANGES = 20
 DIFFERENCE_CHARACTERS = 100
 TITLE_CHARACTERS = 200
 #: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
@@ -57,6 +58,7 @@ CODES: dict[str, frozenset[str]] = {
 _VERDICTS, _OUTCOMES, _REASONS = CODES.values()
 _DUPLICATE, _RELATED = VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value
 _UNCHANGED = VerdictKind.UNCHANGED.value
+_AS_BEFORE = (_UNCHANGED, VerdictKind.CHANGED.value)
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -85,6 +87,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The reason for people."""
     difference: list[str] = []
     """At most five pieces of the page or item that the original lacks."""
+    changes: dict[str, Any] = {}
+    """Of a changed page: what was ``inserted`` and ``deleted``, lists of sentences; what was ``replaced``, pairs of
+    sentences, the title first; and whether pictures or the like are ``shown_otherwise``. At most 20 of each."""
     evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
     items_dropped: int = 0
@@ -115,7 +120,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def is_related(self) -> bool:
         """Whether the page was kept though it shares text; now, or when its text was read that is unchanged since."""
-        return self.verdict == _RELATED or (self.verdict == _UNCHANGED and self.score is not None)
+        return self.verdict == _RELATED or (self.verdict in _AS_BEFORE and self.score is not None)
 
     def standing_on(self, before: Record | None) -> Record:
         """Return the record with what *before*, the one before of its page, shows: if it is unchanged since then."""

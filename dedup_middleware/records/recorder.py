@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
+    MAX_CHANGES,
     MAX_DIFFERENCES,
     TITLE_CHARACTERS,
     Record,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
-    from dedup_middleware.model import StoredPage
+    from dedup_middleware.model import Changes, StoredPage
     from dedup_middleware.records.crawls import CrawlLine, FormLast
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener, Visit
@@ -93,10 +94,22 @@ class Recorder:
                 self._alarms = None
                 self._listener.warn(f"{error!r} while hosts were watched; please report it")
 
+    def gone(self, url: str) -> None:
+        """Count and record that the page at *url*, which the store has, is gone."""
+        record = Record(_now(), self._spider, self._crawl, url, VerdictKind.GONE.value)
+        for name, number in self.counts.add(record):
+            self._listener.count(name, number)
+        self._write(record)
+
     def count_requests(self, what: str, amount: int) -> None:  # noqa: ARG002 - there is one kind
         """Count requests that were fetched last."""
         if self._end is not None:
             self._end.requests_last += amount
+
+    def ends(self, reason: str) -> None:
+        """Note why the crawl ends."""
+        if self._end is not None:
+            self._end.reason = reason
 
     def fetched_last(self, forms: list[FormLast]) -> None:
         """Note which *forms* were fetched last."""
@@ -175,7 +188,7 @@ class Recorder:
             items_kept=visit.items_kept,
             items_would_drop=visit.items_would_drop + visit.items_tagged if visit.is_duplicate else 0,
         )
-        if briefly and match is None and not reason and standing is None:
+        if briefly and match is None and not reason and standing is None and not verdict.changes:
             return record
         page, as_before = visit.page, visit.as_before
         features = None if page is None else page.features
@@ -192,6 +205,7 @@ class Recorder:
             original_crawl=original.run if original else None,
             score=score,
             difference=self._difference(visit),
+            changes=_as_recorded(verdict.changes),
             evidence=self.evidence(visit),
             title=one_line(features.title, TITLE_CHARACTERS) if features else "",
             bytes=visit.size,
@@ -222,6 +236,21 @@ class Recorder:
             message=Reason.RELEASED.message,
             title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
         )
+
+
+def _as_recorded(changes: Changes) -> dict[str, Any]:
+    """Return *changes* as a record has them: what there is, cut."""
+
+    def cut(text: str) -> str:
+        return one_line(text, DIFFERENCE_CHARACTERS * 2)
+
+    recorded = {
+        "replaced": [[cut(old), cut(new)] for old, new in changes.replaced[:MAX_CHANGES]],
+        "deleted": [*map(cut, changes.deleted[:MAX_CHANGES])],
+        "inserted": [*map(cut, changes.inserted[:MAX_CHANGES])],
+        "shown_otherwise": changes.is_shown_otherwise,
+    }
+    return {name: value for name, value in recorded.items() if value}
 
 
 def _reason(visit: Visit, standing: Standing | None) -> str:

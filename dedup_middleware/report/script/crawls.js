@@ -3,12 +3,12 @@
 // The kinds of page that the report shows together, in the order of the chart, from its base.
 const GROUPS = {
   pages_new: ["new"],
-  pages_similar: ["related", "unchanged"],
+  pages_similar: ["related", "unchanged", "changed"],
   pages_duplicate: ["duplicate"],
   pages_without_items: ["without_items", "lists"],
   pages_unchecked: ["unchecked", "skipped"],
 };
-const KINDS_KEPT = ["new", "related", "unchanged"];
+const KINDS_KEPT = ["new", "related", "unchanged", "changed"];
 
 /** Return the pages of a group, of the `counts` by kind: numbers, or lists of them. */
 function pagesOf(group, counts) {

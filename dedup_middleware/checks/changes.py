@@ -1,0 +1,93 @@
+"""Finds what has changed on a page since it was stored: in its title, its main text, and what is not text.
+
+The frame (menus, teasers, other people's comments) does not count, nor does a date, a time or a count that stands by
+itself in the text: they differ between two fetches of one page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rapidfuzz.distance import Indel
+
+from dedup_middleware.checks.alignment import is_dated, is_label
+from dedup_middleware.extraction.features import all_facts, has_number
+from dedup_middleware.model import Changes, PageFeatures
+from dedup_middleware.text import titles
+from dedup_middleware.text.clauses import one_line, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dedup_middleware.model import Page, StoredPage
+
+#: Sentences of each text that are compared.
+MAX_SENTENCES = 5_000
+#: A sentence that shares less than this with the one in its place, in characters, is another one.
+SAME_SENTENCE = 0.5
+# Sentences that are looked at for the one that another one replaces.
+_NEAR = 5
+#: Stands for a change of text that the store does not have: of a page with several items it has only theirs.
+UNKNOWN = "(text that the store does not have)"
+
+
+def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is_cut: bool = False) -> Changes:
+    """Return what has changed on *page* since it was *stored* with this *text*, which may be *cut*; falsy for nothing.
+
+    Without *text*, the store has only a digest of it. O(sentences of both), or their product where most are others.
+    """
+    here, there = page.features or PageFeatures(), stored.features or PageFeatures()
+    if text is None:
+        found = Changes(inserted=() if page.fingerprint.digest == stored.digest else (UNKNOWN,))
+    else:
+        found = changes_between(text, page.paragraphs)
+        if is_cut and not found and page.fingerprint.exact_digest != stored.exact_digest:
+            found = Changes(inserted=(UNKNOWN,))
+    if titles.row_of(here.title) != titles.row_of(there.title):
+        found = found._replace(replaced=((there.title, here.title), *found.replaced))
+    return found._replace(is_shown_otherwise=here.marks != there.marks)
+
+
+def changes_between(before: Iterable[str], now: Iterable[str]) -> Changes:
+    """Return what has changed between two texts.
+
+    >>> found = changes_between(["It rained.", "12 people came."], ["It rained.", "14 people came.", "Few left."])
+    >>> found.inserted, found.replaced
+    (('Few left.',), (('12 people came.', '14 people came.'),))
+    """
+    old, new = _compared(before), _compared(now)
+    inserted, deleted, replaced = list[str](), list[str](), list[tuple[str, str]]()
+    gone, come = list[str](), list[str]()
+    for block in [*Indel.opcodes([key for key, _ in old], [key for key, _ in new]), None]:
+        if block is not None and block.tag != "equal":
+            gone += [line for _, line in old[block.src_start : block.src_end]]
+            come += [line for _, line in new[block.dest_start : block.dest_end]]
+            continue
+        for line in come:
+            likes = (Indel.normalized_similarity(other, line) for other in gone[:_NEAR])
+            place = next((n for n, like in enumerate(likes) if like >= SAME_SENTENCE), None)
+            if place is None:
+                inserted.append(line)
+            else:
+                replaced.append((gone[place], line))
+                deleted += gone[:place]
+                del gone[: place + 1]
+        deleted += gone
+        gone, come = [], []
+    return Changes(tuple(inserted), tuple(deleted), tuple(replaced))
+
+
+def _compared(text: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the sentences of *text* that are compared, each with what is equal for two that differ in a count only."""
+    return [*_with_keys(text)][:MAX_SENTENCES]
+
+
+def _with_keys(text: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for paragraph in text:
+        for sentence in sentences(paragraph):
+            line = one_line(sentence)
+            if not is_label(line) or not has_number(line):
+                yield line, line
+            elif not is_dated(line):
+                is_count = not all_facts([line], counts=False)
+                yield "".join(c for c in line if not c.isdecimal()) if is_count else line, line

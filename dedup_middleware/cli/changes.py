@@ -1,0 +1,88 @@
+"""``scrapy dedup changes``: lists the pages that are new, changed, gone or were not seen since a crawl."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.cli.call import add_host_option, whole_file
+from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.records.changes import CHANGED, KINDS, UNCHANGED, changes_since
+from dedup_middleware.records.log import RecordFilter, host_named, log_of
+from dedup_middleware.terminal import plural, tell
+from dedup_middleware.text.clauses import one_line
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from dedup_middleware.cli.call import Call
+    from dedup_middleware.records.changes import PageChange
+
+# How a line of ours begins.
+_EXPORT = b'{"change": "'
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_host_option(parser)
+    parser.add_argument("--since", metavar="CRAWL", help="compare with this crawl (default: the one before the last)")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write JSON Lines into this file")
+
+
+def run(call: Call) -> None:
+    """Print what became of each page, or write it into a file."""
+    opts, config = call.opts, call.config
+    found = changes_since(log_of(config), opts.since, RecordFilter(host_named(opts.host)))
+    if opts.output is not None:
+        pages = 0
+        with whole_file(Path(opts.output), lambda start: start.startswith(_EXPORT)) as file:
+            for pages, change in enumerate(found, 1):  # noqa: B007 - the last one is counted
+                file.write(_line(change).encode("ascii") + b"\n")
+        tell(f"Wrote {plural(pages, 'page')} to {opts.output}.")
+    elif opts.json:
+        for change in found:
+            print(_line(change))
+    else:
+        print(_text(found))
+
+
+def _line(change: PageChange) -> str:
+    found: dict[str, Any] = {"change": change.kind, "url": change.url}
+    if change.record is not None:
+        found |= {"crawl": change.record.crawl, "time": change.record.time, "verdict": change.record.verdict}
+        found |= change.record.changes or {}
+    return json.dumps(found)
+
+
+def _text(found: Iterable[PageChange]) -> str:
+    """Return the changes for a person: a heading for each kind with its number of pages, and below it the pages."""
+    counts: Counter[str] = Counter()
+    shown: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for change in found:
+        counts[change.kind] += 1
+        if change.kind != UNCHANGED:
+            shown[change.kind].append(f"  {one_line(change.url)}")
+        if change.kind == CHANGED and change.record is not None:
+            shown[change.kind] += [f"    {line}" for line in change_lines(change.record.changes)]
+    return "\n".join(line for kind in KINDS for line in (f"{kind} {counts[kind]}", *shown[kind]))
+
+
+def change_lines(changes: dict[str, Any] | None) -> list[str]:
+    """Return what has changed on a page, a line each: ``+`` for what is new, ``-`` for what is gone, or both."""
+    if changes is None:
+        return []
+    lines = [f"{one_line(old)} -> {one_line(new)}" for old, new in changes.get("replaced", ())]
+    lines += [f"- {one_line(text)}" for text in changes.get("deleted", ())]
+    lines += [f"+ {one_line(text)}" for text in changes.get("inserted", ())]
+    if changes.get("shown_otherwise"):
+        lines.append("(pictures, media, files, formulas or form values)")
+    return lines
+
+
+COMMANDS = {
+    "changes": Subcommand(
+        run, ("changes", "changes --since 3f2a9c81d0b4 --host example.org", "changes -o changes.jsonl"), _add_options
+    )
+}

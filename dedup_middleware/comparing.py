@@ -1,0 +1,85 @@
+"""Compares the items of a page with those of its original, or with what the page itself gave before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dedup_middleware.checks.items import content_of, item_changes
+from dedup_middleware.model import Rejection, VerdictKind
+from dedup_middleware.reasons import Reason
+from dedup_middleware.visit import ItemVerdict, within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.checks.items import ItemCheck, ItemText
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import Changes, StoredPage
+    from dedup_middleware.visit import Visit
+
+
+class GivenAgain(NamedTuple):
+    """What an unchanged page gives again."""
+
+    texts: list[ItemText]
+    """Of its items."""
+    changes: Changes
+    """What their content has that it had not before; falsy if it is the same."""
+    feeds: frozenset[str] | None
+    """The kinds of the feeds that have it; ``None`` for all."""
+    has_reached: bool
+    """Whether each feed that wants an item is one of them."""
+
+
+def given_again(
+    visit: Visit, index: Index, check: ItemCheck, wanting: Callable[[Any], frozenset[str]]
+) -> GivenAgain | None:
+    """Return how the held items of an unchanged *visit* compare with those that the store has; ``None`` if it has none.
+
+    *wanting* returns the kinds of the feeds that want an item. Two reads at most. `UncheckableError` for an item that
+    cannot be read.
+    """
+    own = _own(visit, index)
+    if own is None or own.item_content is None or visit.claimed is None:
+        return None
+    texts = [check.read(visit.claimed, item, visit.budget) for item in visit.held]
+    content, known = content_of(texts), own.item_content
+    changes = item_changes(
+        texts, content.hashes - known.hashes, content.values - known.values, is_same=index.has_items_of(own, content)
+    )
+    return GivenAgain(texts, changes, own.kept.feeds, all(own.kept.has_reached(wanting(item)) for item in visit.held))
+
+
+def item_verdict(
+    visit: Visit, item: Any, detector: Detector, check: ItemCheck, wanting: Callable[[Any], frozenset[str]]
+) -> ItemVerdict:
+    """Return whether an *item* of a duplicate repeats what its original gave, to each of the feeds that want it.
+
+    If not, there may be another original. `UncheckableError` for an item that cannot be read.
+    """
+    assert visit.page is not None
+    wanted, verdict, match = wanting(item), visit.verdict, visit.verdict.match
+    page = within(visit.page, visit.budget)
+    with visit.budget:
+        text = check.read(page, item, visit.budget)
+
+        def rejects(original: StoredPage) -> Rejection | None:
+            if original.pending:
+                return None  # what its items contain is known once it is durable
+            if not original.kept.has_reached(wanted):
+                return Rejection(Reason.ORIGINAL_MISSING_FROM_FEED)
+            return check.rejection(page, text, original, detector)
+
+        rejection = None if match is None else rejects(match.original)
+        if rejection and not visit.items_dropped and not visit.items_kept:
+            another = detector.check(page, rejects=rejects)
+            if another.kind is VerdictKind.DUPLICATE:
+                verdict, rejection = another, None
+        return ItemVerdict(verdict, False if rejection else text.has_text or None, rejection)
+
+
+def _own(visit: Visit, index: Index) -> StoredPage | None:
+    if visit.stored is None or visit.claimed is None or not visit.stored.pending:
+        return visit.stored
+    return next((page for page in index.same(visit.claimed.identities) if page.original is None), None)

@@ -1,0 +1,97 @@
+"""Finds what has changed between two crawls: new, changed and gone pages, and those not seen. A fold over records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dedup_middleware.errors import NothingFoundError
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import Outcome
+from dedup_middleware.records.log import Record, RecordFilter, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+NEW, CHANGED, UNCHANGED, GONE, NOT_SEEN = "new", "changed", "unchanged", "gone", "not seen"
+#: The reason of a crawl that has fetched all there was.
+FINISHED = "finished"
+#: What can become of a page, in the order in which it is shown.
+KINDS = (NEW, CHANGED, GONE, NOT_SEEN, UNCHANGED)
+
+
+@dataclass(slots=True)
+class PageChange:
+    """What became of one page."""
+
+    url: str
+    kind: str
+    record: Record | None = None
+    """The record that shows it; ``None`` for a page that was not seen, or is unchanged."""
+
+
+@dataclass(slots=True)
+class _Span:
+    """The pages of the crawls before and after a point in time."""
+
+    before: set[str] = field(default_factory=set)
+    """URLs that had a page."""
+    after: dict[str, PageChange] = field(default_factory=dict)
+    has_finished: bool = False
+    """Whether a crawl after it has run to its end: what it has not fetched was not there for it."""
+
+    def add(self, record: Record, *, is_after: bool) -> None:
+        url = record.url
+        if not is_after:
+            if record.verdict == VerdictKind.GONE.value:
+                self.before.discard(url)
+            else:
+                self.before.add(url)
+            return
+        known = self.after.get(url)
+        if record.verdict == VerdictKind.GONE.value:
+            self.after[url] = PageChange(url, GONE, record)
+        elif record.verdict == VerdictKind.CHANGED.value and (known is None or known.kind != NEW):
+            self.after[url] = PageChange(url, CHANGED, record)
+        elif known is None or known.kind == GONE:
+            kind = UNCHANGED if url in self.before else NEW
+            self.after[url] = PageChange(url, kind, record if kind == NEW else None)
+
+
+def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterator[PageChange]:
+    """Yield what became of each page that is *wanted* after *crawl*, by the records at *path*.
+
+    Without *crawl*, it is the last crawl of the latest spider compared with the one before it. A page that was crawled
+    before, and not since then, was ``not seen`` if a crawl of its spider has finished since. Memory: the URLs.
+    `NothingFoundError` where there are not two crawls.
+    """
+    order = _crawls(path)
+    if len(order) < 2:  # noqa: PLR2004
+        raise NothingFoundError(f"There are no two crawls of one spider in {path} to compare.")
+    if crawl is not None and crawl not in order[:-1]:
+        raise NothingFoundError(f"No crawl {crawl} in {path}, or none after it. Its crawls: {', '.join(order)}.")
+    place = len(order) - 2 if crawl is None else order.index(crawl)
+    names = {name: n > place for n, name in enumerate(order)}
+    span = _Span()
+    for line in lines(path):
+        is_after = names.get(line.crawl)
+        if is_after is None:
+            continue
+        if not isinstance(line, Record):
+            span.has_finished |= is_after and line.reason == FINISHED
+        elif line.outcome != Outcome.RELEASED.value and wanted.has(line):
+            span.add(line, is_after=is_after)
+    yield from span.after.values()
+    if span.has_finished:
+        yield from (PageChange(url, NOT_SEEN) for url in sorted(span.before - span.after.keys()))
+
+
+def _crawls(path: Path) -> list[str]:
+    """Return the crawls of the spider that has crawled last, oldest first."""
+    spiders: dict[str, str] = {}
+    for line in lines(path):
+        spiders.setdefault(line.crawl, line.spider)
+    last = next(reversed(spiders.values()), None)
+    return [crawl for crawl, spider in spiders.items() if spider == last]

@@ -1,0 +1,261 @@
+"""The second crawl tells what is new, changed and unchanged, and may drop what is unchanged."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import run_job, run_scrapy, write_job
+from local_site import Answer
+from prose import article, story
+from test_crashes import FEED
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.checks.changes import changes_between
+from dedup_middleware.model import Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from crawling import Outcome
+    from local_site import Site
+
+URL = "http://news.example/story"
+TEXT = story(1)
+
+
+def page(text: list[str] | None = None, *, title: str = "The bridge is closed", menu: str = "", below: str = "") -> str:
+    body = "".join(f"<p>{p}</p>" for p in text or TEXT)
+    return (
+        f"<html><head><title>{title}</title></head><body><nav><a href='/'>Home</a>{menu}</nav>"
+        f"<main><article><h1>Bridge</h1>{body}</article></main>{below}</body></html>"
+    )
+
+
+def verdict_of(before: str, now: str) -> str:
+    with Deduplicator() as dedup:
+        assert dedup.add(URL, before).verdict == "new"
+        return dedup.add(URL, now).verdict
+
+
+COMMENTS = "<section class='comments'><h3>Comments (12)</h3><p>I was there myself, and saw it all happen.</p></section>"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        page([TEXT[0].replace(TEXT[0].split()[5], "elsewhere", 1), *TEXT[1:]]),
+        page(TEXT[1:]),
+        page([*TEXT, "The last sentence was written today."]),
+        page([*TEXT[1:], TEXT[0]]),
+        page(title="The bridge is open"),
+        page([f"{TEXT[0]} <img src='/map.png'>", *TEXT[1:]]),
+        page([f"{TEXT[0]} It cost 12 million €.", *TEXT[1:]]),
+    ],
+    ids=["word", "deleted", "added", "moved", "title", "picture", "number"],
+)
+def test_what_the_content_shows_is_a_change(now: str) -> None:
+    assert verdict_of(page(), now) == "changed"
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [("12 million €", "14 million €"), ("-5 °C", "5 °C"), ("3 : 1", "1 : 3"), ("114/2024", "141/2024")],
+)
+def test_one_number_or_symbol_is_a_change(was: str, now: str) -> None:
+    before = page([f"It was {was} in the end, as they had said.", *TEXT])
+    assert verdict_of(before, before.replace(was, now)) == "changed"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        page(menu="<a href='/sport'>Sport</a>"),
+        page(below="<footer>1,204 views. Updated 12 May 2026 10:14</footer>"),
+        page(below=COMMENTS),
+        page(below="<aside><a href='/other'>Another story that many read</a></aside>"),
+        page().replace("<p>", "<p class='big'>"),
+    ],
+    ids=["menu", "footer", "comments", "teasers", "markup"],
+)
+def test_what_stands_around_the_content_is_none(now: str) -> None:
+    assert verdict_of(page(), now) == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [("1,204 views", "1,310 views"), ("Posted on 3 May 2026", "Posted on 4 May 2026"), ("12 comments", "14 comments")],
+)
+def test_a_count_or_a_date_by_itself_is_none(was: str, now: str) -> None:
+    before = page([*TEXT[:3], was, *TEXT[3:]])
+    assert verdict_of(before, before.replace(was, now)) == "unchanged"
+
+
+def test_a_change_is_named_in_sentences() -> None:
+    before = ["It rained all day.", "12 people came.", "Nobody had expected that.", "The mayor spoke."]
+    now = ["It rained all day.", "14 people came.", "The mayor spoke.", "Trams were late, too."]
+    assert changes_between(before, now) == Changes(
+        inserted=("Trams were late, too.",),
+        deleted=("Nobody had expected that.",),
+        replaced=(("12 people came.", "14 people came."),),
+    )
+
+
+def test_a_changed_page_may_repeat_another() -> None:
+    with Deduplicator() as dedup:
+        dedup.add(URL, page())
+        dedup.add("http://other.example/", page(story(2)))
+        found = dedup.add(URL, page(story(2)))
+        assert (found.verdict, found.original_url) == ("duplicate", "http://other.example/")
+
+
+# --- crawls
+
+
+def crawled(folder: Path, steps: list[dict[str, Any]], **settings: Any) -> Outcome:
+    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | settings, afresh=True)
+    outcome = run_job(folder, command)
+    assert outcome.problems == []
+    return outcome
+
+
+DROP = {"DEDUP_UNCHANGED": "drop"}
+
+
+@pytest.fixture
+def paper(site: Site) -> Callable[[], list[dict[str, Any]]]:
+    """A paper of five pages; each call brings the steps of a crawl."""
+    for n in range(5):
+        site.add(f"/{n}", article(f"page {n}", story(n)))
+    return lambda: [{"url": site.url(f"/{n}")} for n in range(5)]
+
+
+@pytest.mark.every_scrapy
+def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_path: Path, paper) -> None:
+    first = crawled(tmp_path, paper(), **DROP)
+    assert len(first.kept) == 5
+    site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
+    # Another menu is no change.
+    site.add("/2", article("page two", story(2)))
+    new = site.add("/new", article("new", story(9)))
+    second = crawled(tmp_path, [*paper(), {"url": new}], **DROP)
+    assert second.kept == [site.url("/1"), new]
+    assert sorted(item["url"] for item in second.dropped) == sorted(site.url(f"/{n}") for n in (0, 2, 3, 4))
+    assert {item["why"] for item in second.dropped} == {f"{item['url']} is unchanged" for item in second.dropped}
+    assert second.stats["dedup/items/dropped"] == 4
+    (record,) = [r for r in second.records if r.get("verdict") == "changed"]
+    assert record["url"] == site.url("/1")
+    assert record["changes"] == {"inserted": ["It was opened again today."]}
+    assert second.stats["item_dropped_count"] == 4
+    # A third crawl finds all of them as they were.
+    third = crawled(tmp_path, [*paper(), {"url": new}], **DROP)
+    assert third.kept == []
+    assert len(third.dropped) == 6
+
+
+def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
+    def steps(price: str) -> list[dict[str, Any]]:
+        return [{**step, "cb_kwargs": {"price": price}} for step in paper()]
+
+    crawled(tmp_path, steps("12 EUR"), **DROP)
+    assert crawled(tmp_path, steps("12 EUR"), **DROP).kept == []
+    other = crawled(tmp_path, steps("14 EUR"), **DROP)
+    assert len(other.kept) == 5
+    changed = [r for r in other.records if r.get("verdict") == "changed"]
+    assert len(changed) == 5
+    assert all(r["changes"]["inserted"] == ["price: 14 EUR"] for r in changed)
+    assert crawled(tmp_path, steps("14 EUR"), **DROP).kept == []
+    # One that is gone is another item, too.
+    assert len(crawled(tmp_path, paper(), **DROP).kept) == 5
+
+
+def test_one_request_may_want_its_page_in_any_case(site: Site, tmp_path: Path, paper) -> None:
+    crawled(tmp_path, paper(), **DROP)
+    steps = paper()
+    steps[2]["meta"] = {"dedup": {"unchanged": "keep"}}
+    steps[3]["meta"] = {"dedup": False}
+    assert crawled(tmp_path, steps, **DROP).kept == [site.url("/2"), site.url("/3")]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"DEDUP_SCOPE": "crawl"}, {"FEEDS": {"f.jsonl": {"format": "jsonlines", "overwrite": True}}}]
+)
+def test_where_no_earlier_page_counts_it_has_no_effect_and_says_so(tmp_path: Path, paper, settings) -> None:
+    for _ in range(2):
+        outcome = crawled(tmp_path, paper(), **DROP, **settings)
+        assert len(outcome.kept) == 5
+    assert "DEDUP_UNCHANGED=drop has no effect in this scope" in outcome.log
+
+
+def test_a_dry_run_drops_nothing(tmp_path: Path, paper) -> None:
+    crawled(tmp_path, paper())
+    assert len(crawled(tmp_path, paper(), **DROP, DEDUP_ACTION="dry-run").kept) == 5
+
+
+@pytest.mark.parametrize("settings", [{"DEDUP_UNCHANGED": "tag"}, {"DEDUP_ACTION": "tag"}])
+def test_items_bear_what_became_of_their_page(site: Site, tmp_path: Path, paper, settings) -> None:
+    crawled(tmp_path, paper(), **settings)
+    site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
+    second = crawled(tmp_path, paper(), **settings)
+    tags = {item["url"]: item.get("dedup", {}).get("verdict") for item in second.items}
+    changed = "changed" if "DEDUP_ACTION" in settings else None
+    assert tags == {site.url(f"/{n}"): changed if n == 1 else "unchanged" for n in range(5)}
+
+
+# --- scrapy dedup changes
+
+
+def kept(folder: Path) -> tuple[str, str]:
+    """Return the option that names records which are kept from crawl to crawl."""
+    return "-s", f"DEDUP_LOG={folder / 'kept.jsonl'}"
+
+
+def changes(folder: Path, *options: str) -> dict[str, set[str]]:
+    """Return the paths of each kind of change."""
+    shown = run_scrapy(folder, "dedup", "changes", "--json", *kept(folder), *options)
+    assert shown.returncode == 0, shown.stderr
+    found: dict[str, set[str]] = {}
+    for line in shown.stdout.splitlines():
+        change = json.loads(line)
+        found.setdefault(change["change"], set()).add("/" + change["url"].rpartition("/")[2])
+    return found
+
+
+@pytest.mark.every_scrapy
+def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, paper) -> None:
+    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
+    site.add("/2", Answer("gone", status=404))
+    site.add("/new", article("new", story(9)))
+    steps = [{"url": site.url(path), "meta": {"handle_httpstatus_list": [404]}} for path in ("/0", "/1", "/2", "/new")]
+    crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    expected = {"new": {"/new"}, "changed": {"/1"}, "gone": {"/2"}, "not seen": {"/3", "/4"}, "unchanged": {"/0"}}
+    assert changes(tmp_path) == expected
+    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stdout
+    assert f"changed 1\n  {site.url('/1')}\n    + It was opened again today.\n" in shown
+    assert "unchanged 1" in shown
+    # Over several crawls, a page is named by what became of it in all.
+    crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    assert changes(tmp_path) == {"unchanged": {"/0", "/1", "/new"}, "not seen": {"/3", "/4"}}
+    first = json.loads((tmp_path / "kept.jsonl").read_text().splitlines()[0])["crawl"]
+    assert changes(tmp_path, "--since", first) == expected
+    assert changes(tmp_path, "--since", first, "--host", "other.example") == {}
+    target = tmp_path / "changes.jsonl"
+    written = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "--since", first, "-o", str(target))
+    assert written.returncode == 0
+    assert len(target.read_text().splitlines()) == 6
+
+
+def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path: Path, paper) -> None:
+    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"), CLOSESPIDER_PAGECOUNT=2)
+    assert "not seen" not in changes(tmp_path)
+
+
+def test_without_two_crawls_there_is_nothing_to_compare(tmp_path: Path, paper) -> None:
+    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
+    assert shown.returncode == 3
+    assert "no two crawls" in shown.stderr
