@@ -11,19 +11,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from dedup_middleware.budget import MAX_MILLISECONDS, UncheckableError, page_budget
+from dedup_middleware.checks.item_values import is_item
+from dedup_middleware.common.budget import MAX_MILLISECONDS, UncheckableError, page_budget
+from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
+from dedup_middleware.driver.opening import deduplication_of, new_crawl, open_at_once
 from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
-from dedup_middleware.item_values import is_item
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
-from dedup_middleware.opening import deduplication_of, new_crawl, open_at_once
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.settings import PREFIX, Config
 from dedup_middleware.stores import refusals, store_exists
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import as_requested, url_identity, without_secrets
-from dedup_middleware.visit import Fate, Visit
+from dedup_middleware.visits.visit import Fate, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from typing_extensions import Required, Self, Unpack
 
     from dedup_middleware.checks.detector import Examined
-    from dedup_middleware.deduplicator import Deduplication
+    from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page, StoredPage
-    from dedup_middleware.reading import PageReader
     from dedup_middleware.records.log import Record
+    from dedup_middleware.visits.reading import PageReader
 
 __all__ = ["Deduplicator", "Document", "Options"]
 

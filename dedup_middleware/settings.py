@@ -22,13 +22,13 @@ from urllib.parse import quote, unquote
 
 import platformdirs
 
+from dedup_middleware.common.urls import HostPattern, as_in_urls, without_secrets
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, another
 from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import HostPattern, as_in_urls, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

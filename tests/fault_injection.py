@@ -26,7 +26,7 @@ EDGES = {
     "confirm": "index.index:Index.commit",
     "flush": "plugin.feeds:_flushed",
     "sync": "plugin.feeds:_wait_for",
-    "checkpoint": "durability:Durability._settle",
+    "checkpoint": "visits.durability:Durability._settle",
     "store": "stores.opened:OpenStore.sync",
     "drop": "index.index:Index.remember_duplicate",
 }
@@ -85,7 +85,7 @@ class DropsOnClaims:
 
     @classmethod
     def from_crawler(cls, _):
-        from dedup_middleware.deduplicator import Deduplication  # noqa: PLC0415 - only where a crawl wants it
+        from dedup_middleware.driver.deduplicator import Deduplication  # noqa: PLC0415 - only where a crawl wants it
 
         def write_drop(self, visit, _, item, data):
             match = visit.verdict.match

@@ -9,9 +9,10 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.budget import UNLIMITED, Budget
 from dedup_middleware.checks.detector import Detector, Preferences
-from dedup_middleware.deduplicator import Deduplication
+from dedup_middleware.common.budget import UNLIMITED, Budget
+from dedup_middleware.common.urls import request_identity, url_identity
+from dedup_middleware.driver.deduplicator import Deduplication
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import Index
@@ -32,18 +33,17 @@ from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, Page, Scope
 from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
-from dedup_middleware.urls import request_identity, url_identity
-from dedup_middleware.visit import Fate, Listener
+from dedup_middleware.visits.visit import Fate, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
-    from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Verdict
     from dedup_middleware.records.log import RecordLog
-    from dedup_middleware.visit import Decision, Visit
+    from dedup_middleware.visits.durability import DiskWaits, Flush
+    from dedup_middleware.visits.visit import Decision, Visit
 
 #: What every clause of :func:`clause` weighs.
 CLAUSE_WEIGHT = 30

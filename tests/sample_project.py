@@ -54,7 +54,7 @@ settings = {
     **job["settings"],
 }
 if interval := settings.pop("CHECKPOINT_INTERVAL", None):  # what no setting says
-    import_module("dedup_middleware.durability").Durability.interval = interval
+    import_module("dedup_middleware.visits.durability").Durability.interval = interval
 if extra := settings.pop("EXTRA_PIPELINES", None):
     settings["ITEM_PIPELINES"] = {**settings["ITEM_PIPELINES"], **extra}
 reactor = job["reactor"]

@@ -19,24 +19,24 @@ from redis_server import RedisServer
 from scrapy.settings import Settings
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli.store import to_release
+from dedup_middleware.common.budget import UNLIMITED
+from dedup_middleware.common.urls import url_identity
+from dedup_middleware.driver.opening import deduplication_of, open_at_once
+from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.model import Action
-from dedup_middleware.opening import deduplication_of, open_at_once
-from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import STORES, open_store
-from dedup_middleware.urls import url_identity
-from dedup_middleware.visit import Fate, Listener
+from dedup_middleware.visits.visit import Fate, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from pathlib import Path
 
-    from dedup_middleware.deduplicator import Deduplication
-    from dedup_middleware.durability import Wait
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.driver.deduplicator import Deduplication
+    from dedup_middleware.visits.durability import Wait
+    from dedup_middleware.visits.visit import Visit
 
 FEED = {"FEEDS": {"feed-%(time)s.jsonl": {"format": "jsonlines"}}, "CHECKPOINT_INTERVAL": 1000}
 LATE_FEED = {

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from library import Library
 
-from dedup_middleware import states
-from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.common.budget import UNLIMITED
+from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import FeedError, StoreError
 from dedup_middleware.model import Action
-from dedup_middleware.releases import Releaser
-from dedup_middleware.states import Claim, Output, StateError
-from dedup_middleware.visit import Fate
+from dedup_middleware.visits import states
+from dedup_middleware.visits.states import Claim, Output, StateError
+from dedup_middleware.visits.visit import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dedup_middleware.durability import Wait
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.visits.durability import Wait
+    from dedup_middleware.visits.visit import Visit
 
 PENDING, DURABLE, VOID = Claim.PENDING, Claim.DURABLE, Claim.VOID
 

@@ -391,7 +391,7 @@ class TestFiles:
 
 
 def test_a_table_is_as_wide_as_the_terminal() -> None:
-    from dedup_middleware.terminal import Table, rendered  # noqa: PLC0415 - as the command does, when asked
+    from dedup_middleware.text.terminal import Table, rendered  # noqa: PLC0415 - as the command does, when asked
 
     table = Table(["method", "recall"], [["a method with a long name, and 中文", "0.5"], ["b", "1"]])
     assert rendered(table).splitlines()[1:] == ["a method with a long name, and 中文     0.5", "b" + "1".rjust(42)]

@@ -11,12 +11,12 @@ import pytest
 from engines import need
 from scrapy.settings import Settings
 
+from dedup_middleware.common.urls import HostPattern
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.plugin.feeds import read_config
 from dedup_middleware.settings import SETTINGS, Config, PageOptions, unknown_settings
 from dedup_middleware.stores import default_backend, open_store, resolved_uri
-from dedup_middleware.urls import HostPattern
 
 
 def config(**values: Any) -> Config:

@@ -303,12 +303,12 @@ def test_what_a_person_allows_after_a_crash_is_kept_in_any_case(site, tmp_path):
 RELEASE = [
     ("index.dropped_items:DroppedItems.releases", "before"),
     ("index.dropped_items:DroppedItems.take", "after"),
-    ("deduplicator:Deduplication.enter", "after"),
-    ("deduplicator:Deduplication.end", "before"),
-    ("deduplicator:Deduplication.released_item_left", "before"),
-    ("deduplicator:Deduplication.released_item_left", "after"),
-    ("durability:Durability._settle", "before"),
-    ("durability:Durability._settle", "after"),
+    ("driver.deduplicator:Deduplication.enter", "after"),
+    ("driver.deduplicator:Deduplication.end", "before"),
+    ("driver.deduplicator:Deduplication.released_item_left", "before"),
+    ("driver.deduplicator:Deduplication.released_item_left", "after"),
+    ("visits.durability:Durability._settle", "before"),
+    ("visits.durability:Durability._settle", "after"),
 ]
 
 
@@ -317,7 +317,7 @@ def test_a_crash_at_any_step_of_a_release_loses_no_item(site, tmp_path, place, m
     pairs = [pair(site, number) for number in range(3)]
     originals = [a for a, _ in pairs]
     assert killed(tmp_path, site, [{"url": u} for both in pairs for u in both], **GZIP).kept == originals
-    nth = 1 if place.startswith(("durability", "index.dropped")) else 2
+    nth = 1 if place.startswith(("visits.durability", "index.dropped")) else 2
     crashed = again(tmp_path, [], **faults(place, nth=nth, moment=moment), CHECKPOINT_INTERVAL=1)
     assert crashed.exit_status == EXIT_STATUS
     outcome = again(tmp_path, [])

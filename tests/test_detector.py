@@ -12,12 +12,12 @@ from library import CLAUSE_WEIGHT, COMMON, Library
 from prose import story
 
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, RELATED_THRESHOLD
+from dedup_middleware.common.urls import item_identity
 from dedup_middleware.errors import StoreError
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.states import Claim
-from dedup_middleware.urls import item_identity
+from dedup_middleware.visits.states import Claim
 
 if TYPE_CHECKING:
     import random

@@ -6,7 +6,7 @@ import pytest
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.common.budget import UNLIMITED
 from dedup_middleware.extraction import parse, weighted_dom
 from dedup_middleware.reasons import Reason
 

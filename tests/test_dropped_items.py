@@ -22,8 +22,8 @@ from test_crashes import GZIP, again, killed, released
 from test_templates_in_crawls import filled
 from test_two_witnesses import visit
 
+from dedup_middleware.index.item_codec import PROJECT, name_of
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.item_codec import PROJECT, name_of
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
@@ -494,13 +494,13 @@ def test_no_bound_removes_an_item_that_a_person_has_allowed(site, tmp_path, boun
 
 
 STEPS = [
-    ("drops:Drops.write", "before"),
+    ("visits.drops:Drops.write", "before"),
     ("index.dropped_items:DroppedItems.pairs", "after"),
     ("index.index:Index.remember_duplicate", "before"),
     ("index.index:Index.remember_duplicate", "after"),
     ("index.dropped_items:DroppedItems.make_room", "before"),
     ("index.dropped_items:DroppedItems.make_room", "after"),
-    ("drops:Drops.note", "after"),
+    ("visits.drops:Drops.note", "after"),
     ("plugin.spider_middleware:DuplicateItem", "after"),
 ]
 
@@ -604,7 +604,7 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
     stories(tmp_path, urls)
     done(tmp_path, "allow", "--all")
     # Each is read twice: to find out whether a feed wants it, and to release it.
-    broken = faults("item_codec:decode", nth=4, kind="bug")
+    broken = faults("index.item_codec:decode", nth=4, kind="bug")
     command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
     outcome = run_job(tmp_path, command)
     assert outcome.exit_status == 0
@@ -616,13 +616,13 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
 @pytest.mark.parametrize(
     "place",
     [
-        "releases:Releaser.visit",
-        "releases:Releaser.released",
+        "driver.releases:Releaser.visit",
+        "driver.releases:Releaser.released",
         "index.index:Index.page",
         "index.index:Index.commit",
-        "deduplicator:Deduplication.enter",
-        "deduplicator:Deduplication.released_item_left",
-        "durability:Durability.delete_when_durable",
+        "driver.deduplicator:Deduplication.enter",
+        "driver.deduplicator:Deduplication.released_item_left",
+        "visits.durability:Durability.delete_when_durable",
     ],
 )
 def test_a_defect_of_ours_in_a_release_loses_no_item(site, tmp_path, place):

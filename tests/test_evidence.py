@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from library import fingerprint, page_of
 from prose import story, zh_story
 
-from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.common.budget import UNLIMITED
 from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, repeated_sentences
 
 PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He said. Go!", ""]) | st.text(), max_size=8)

@@ -22,8 +22,8 @@ from sample_spiders import OneByOne
 from scrapy.http import HtmlResponse
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.alignment import compare
+from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.extraction import check_complete, texts_of
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.model import Verdict, VerdictKind
@@ -229,9 +229,9 @@ def test_bombs_and_caps_in_a_crawl(crawl, site: Site) -> None:
     caps = {
         "DEDUP_MAX_BYTES": 4_000_000,
         "CONSTANTS": {
-            "dedup_middleware.budget:MAX_ELEMENTS": 10_000,
-            "dedup_middleware.budget:MAX_CLAUSES": 1_000,
-            "dedup_middleware.budget:MAX_MILLISECONDS": 100,
+            "dedup_middleware.common.budget:MAX_ELEMENTS": 10_000,
+            "dedup_middleware.common.budget:MAX_CLAUSES": 1_000,
+            "dedup_middleware.common.budget:MAX_MILLISECONDS": 100,
         },
     }
     outcome = crawled(crawl, site, pages, **caps)
@@ -286,7 +286,7 @@ def test_a_long_item_costs_no_more_than_its_page_may(crawl, site: Site) -> None:
     """It is kept: what could not be compared is not known to be said elsewhere."""
     first, copy = (site.add(f"/{n}", article("A story", story(3)), host=n) for n in range(2))
     steps = [{"url": first}, {"url": copy, "callback": "parse_bulk"}]
-    limit = {"CONSTANTS": {"dedup_middleware.budget:MAX_MILLISECONDS": 200}}
+    limit = {"CONSTANTS": {"dedup_middleware.common.budget:MAX_MILLISECONDS": 200}}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=limit)
     assert outcome.kept == [first, copy]
     # Unbounded, it takes minutes.

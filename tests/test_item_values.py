@@ -17,7 +17,7 @@ from local_site import Answer
 from prose import article, story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.item_values import item_values
+from dedup_middleware.checks.item_values import item_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

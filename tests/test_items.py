@@ -153,7 +153,7 @@ def api_steps(urls, kind="dict", **more):
     ("cap", "reason"),
     [
         ({"DEDUP_MAX_BYTES": 500}, "too_large"),
-        ({"CONSTANTS": {"dedup_middleware.budget:MAX_CLAUSES": 5}}, "too_many_clauses"),
+        ({"CONSTANTS": {"dedup_middleware.common.budget:MAX_CLAUSES": 5}}, "too_many_clauses"),
     ],
 )
 def test_an_item_that_costs_more_than_it_may_is_kept(site, crawl, cap, reason):

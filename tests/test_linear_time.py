@@ -21,11 +21,11 @@ from prose import story
 from scrapy.http import HtmlResponse
 
 import dedup_middleware
-from dedup_middleware.budget import Budget
+from dedup_middleware.common.budget import Budget
+from dedup_middleware.common.urls import url_identity
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.titles import MAX_PART
-from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -231,7 +231,7 @@ def test_a_near_copy_of_a_page_of_one_thing_takes_linear_time(unit: str, host: s
 def test_wherever_its_time_ends_a_page_and_its_item_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock takes a millisecond, so that a budget of so many ends at each look in turn."""
     clock = count()
-    monkeypatch.setattr("dedup_middleware.budget.time.thread_time", lambda: next(clock) / 1000)
+    monkeypatch.setattr("dedup_middleware.common.budget.time.thread_time", lambda: next(clock) / 1000)
     outcomes = []
     text = [*STORY, *(f"{'A. b; ' * 3_000}{number}" for number in range(5))]
     for milliseconds in range(200):

@@ -11,11 +11,11 @@ from library import Library
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.common.budget import UNLIMITED
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import Action, Fingerprint, PageFeatures, VerdictKind
-from dedup_middleware.states import Claim
 from dedup_middleware.stores import OpenStore
+from dedup_middleware.visits.states import Claim
 
 if TYPE_CHECKING:
     from dedup_middleware.model import Page

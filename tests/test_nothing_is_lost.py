@@ -218,7 +218,7 @@ def test_pages_that_end_with_their_connection_are_checked(crawl):
 
 def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     a, b = pair(site, 1)
-    fault = faults("opening:Detector", kind="bug")
+    fault = faults("driver.opening:Detector", kind="bug")
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=fault)
     assert outcome.exit_status == 0
     assert outcome.kept == [a, b]
@@ -234,7 +234,7 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
         "plugin.requests:RequestOrder.__init__",
         "order.order:Order.learn",
         "records.recorder:Alarms.finished",
-        "releases:Releaser.has_any",
+        "driver.releases:Releaser.has_any",
     ],
 )
 def test_a_defect_in_an_optional_part_is_one_warning_and_the_rest_works(site, crawl, place):
@@ -249,23 +249,23 @@ def test_a_defect_in_an_optional_part_is_one_warning_and_the_rest_works(site, cr
 
 
 DEFECTS = [
-    "deduplicator:Deduplication.enter",
-    "deduplicator:Deduplication.process",
-    "deduplicator:Deduplication.end",
-    "deduplicator:Deduplication.check_item",
-    "deduplicator:Deduplication._repeated",
-    "deduplicator:Deduplication._keep",
-    "deduplicator:Deduplication._end_claim",
-    "deduplicator:Deduplication._finish",
-    "deduplicator:Deduplication._write",
-    "deduplicator:content_of",
-    "drops:Drops.write",
-    "drops:Drops.note",
-    "durability:Durability.delivered",
-    "durability:Durability._settle",
+    "driver.deduplicator:Deduplication.enter",
+    "driver.deduplicator:Deduplication.process",
+    "driver.deduplicator:Deduplication.end",
+    "driver.deduplicator:Deduplication.check_item",
+    "driver.deduplicator:Deduplication._repeated",
+    "driver.deduplicator:Deduplication._keep",
+    "driver.deduplicator:Deduplication._end_claim",
+    "driver.deduplicator:Deduplication._finish",
+    "driver.deduplicator:Deduplication._write",
+    "driver.deduplicator:content_of",
+    "visits.drops:Drops.write",
+    "visits.drops:Drops.note",
+    "visits.durability:Durability.delivered",
+    "visits.durability:Durability._settle",
     "index.index:Index.commit",
     "index.index:Index.remember_duplicate",
-    "item_codec:encode",
+    "index.item_codec:encode",
     "index.dropped_items:DroppedItems.pairs",
     "index.dropped_items:DroppedItems.make_room",
     "checks.items:ItemCheck.read",

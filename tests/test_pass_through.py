@@ -114,7 +114,8 @@ def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):
 
 def test_a_store_that_the_system_refuses_costs_no_item(crawl, paper):
     urls, _ = paper
-    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=faults("opening:open_store", kind="fail"))
+    settings = faults("driver.opening:open_store", kind="fail")
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=settings)
     assert outcome.exit_status == 0
     assert outcome.kept == urls
     (warning,) = outcome.problems

@@ -16,14 +16,14 @@ import pytest
 from engines import ENGINES, need
 from test_away import Crawl, Quiet
 
-from dedup_middleware.opening import deduplication_of
-from dedup_middleware.releases import Releaser
+from dedup_middleware.driver.opening import deduplication_of
+from dedup_middleware.driver.releases import Releaser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from pathlib import Path
 
-    from dedup_middleware.durability import Wait
+    from dedup_middleware.visits.durability import Wait
 
     Then = Callable[[Wait], None]
 

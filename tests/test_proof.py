@@ -13,8 +13,8 @@ from prose import story, zh_story
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, site_of
+from dedup_middleware.checks.item_values import is_incidental
 from dedup_middleware.checks.naming import other_words
-from dedup_middleware.item_values import is_incidental
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.words import without_numbering
 

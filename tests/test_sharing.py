@@ -19,15 +19,15 @@ from library import Library, fingerprint
 from local_site import Answer, wait_until
 from prose import article, blog, story
 
-from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli.store import crawls_at_work, to_release
+from dedup_middleware.common.budget import UNLIMITED
+from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import StoreError
 from dedup_middleware.model import Action, VerdictKind
-from dedup_middleware.releases import Releaser
-from dedup_middleware.states import Claim
 from dedup_middleware.stores import destroy_store, redis
 from dedup_middleware.stores.opened import OpenStore
-from dedup_middleware.visit import Fate
+from dedup_middleware.visits.states import Claim
+from dedup_middleware.visits.visit import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from local_site import Site
 
     from dedup_middleware.model import Page
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.visits.visit import Visit
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 

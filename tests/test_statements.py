@@ -13,16 +13,17 @@ import pytest
 from library import Library
 from prose import article, story
 
-from dedup_middleware import bounded, item_codec, model
+from dedup_middleware import model
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.batch import archive
-from dedup_middleware.durability import Durability
-from dedup_middleware.index import dropped_items, schema, transfer
+from dedup_middleware.common import bounded
+from dedup_middleware.common.urls import canonical_identities, host_of, origin_of
+from dedup_middleware.index import dropped_items, item_codec, schema, transfer
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import items
 from dedup_middleware.records import log
-from dedup_middleware.urls import canonical_identities, host_of, origin_of
-from dedup_middleware.visit import Decision, Fate
+from dedup_middleware.visits.durability import Durability
+from dedup_middleware.visits.visit import Decision, Fate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,14 +30,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from library import Library
 
-from dedup_middleware import bounded, item_codec, permissions
 from dedup_middleware.cli.allow import overrides_text
 from dedup_middleware.cli.call import whole_file
 from dedup_middleware.cli.dropped import item_text
 from dedup_middleware.cli.explain import explanation_text
 from dedup_middleware.cli.store import info_text
+from dedup_middleware.common import bounded, permissions
 from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError, StoreError, UnreadableError
-from dedup_middleware.index import dropped_items, schema
+from dedup_middleware.index import dropped_items, item_codec, schema
 from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.transfer import opened_copy
 from dedup_middleware.methods.e_simhash import ESimHash
@@ -48,7 +48,7 @@ from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.records.log import parse_record, pass_through_log, pass_through_logs_beside, remove_log
 from dedup_middleware.stores import files
 from dedup_middleware.stores.base import Header
-from dedup_middleware.terminal import tell
+from dedup_middleware.text.terminal import tell
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 

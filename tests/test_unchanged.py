@@ -21,7 +21,7 @@ from dedup_middleware.report.tuning import recorded
 from dedup_middleware.settings import Config
 
 #: Read under another limit, every page is read: no page of a test takes so long.
-READ_ALL = {"CONSTANTS": {"dedup_middleware.budget:MAX_MILLISECONDS": 99_999}}
+READ_ALL = {"CONSTANTS": {"dedup_middleware.common.budget:MAX_MILLISECONDS": 99_999}}
 
 
 def crawled(folder, steps, **settings):

@@ -21,6 +21,7 @@ from prose import article, blog, story
 from test_commands import at_a_terminal, run, run_here
 
 from dedup_middleware import Deduplicator
+from dedup_middleware.common.urls import url_identity
 from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import schema
@@ -28,7 +29,6 @@ from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.index.transfer import pairs_of
 from dedup_middleware.stores import open_store
-from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

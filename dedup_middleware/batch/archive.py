@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
 
-from dedup_middleware import bounded
 from dedup_middleware.api import PageContent, Reading
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Preferences
+from dedup_middleware.common import bounded
+from dedup_middleware.common.registry import required
+from dedup_middleware.common.urls import host_of, without_secrets
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.schema import whole_text_key
 from dedup_middleware.model import TEXT_LIMIT
-from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
-from dedup_middleware.registry import required
-from dedup_middleware.urls import host_of, without_secrets
+from dedup_middleware.visits.reading import PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -11,11 +11,11 @@ from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import Job, files_of
 from dedup_middleware.batch.engine import engine
 from dedup_middleware.batch.pairs import check
+from dedup_middleware.common.registry import required
+from dedup_middleware.driver.opening import new_crawl
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope
-from dedup_middleware.opening import new_crawl
-from dedup_middleware.registry import required
 from dedup_middleware.stores.base import Header
 from dedup_middleware.text.clauses import one_line
 

@@ -15,19 +15,19 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import permissions
 from dedup_middleware.api import as_item
 from dedup_middleware.batch.archive import POSITIONS, Read
 from dedup_middleware.batch.pairs import FIELDS
-from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.items import ItemCheck, content_of
+from dedup_middleware.common import permissions
+from dedup_middleware.common.budget import UncheckableError, page_budget
+from dedup_middleware.common.registry import required
+from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import MAX_HOLDERS, item_texts, puts_of
 from dedup_middleware.index.transfer import lines_of
 from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
-from dedup_middleware.registry import required
-from dedup_middleware.urls import canonical_identities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

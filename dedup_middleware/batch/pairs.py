@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
 from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
+from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
 from dedup_middleware.index.schema import template_key
 from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
-from dedup_middleware.urls import canonical_identities
-from dedup_middleware.visit import Visit
+from dedup_middleware.visits.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl, unquote
 
 import tldextract
 
+from dedup_middleware.common.urls import host_of, split
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.text.clauses import folded
 from dedup_middleware.text.words import split_words
-from dedup_middleware.urls import host_of, split
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -12,20 +12,20 @@ from itertools import combinations, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, is_view_of
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment, differences
 from dedup_middleware.checks.changes import changes_of
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
 from dedup_middleware.checks.pair import Pair, SiteNames, titled_as
+from dedup_middleware.common.budget import UncheckableError
+from dedup_middleware.common.urls import canonical_identities, host_of, origin_of
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Changes, Match, PageFeatures, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import as_written
-from dedup_middleware.urls import canonical_identities, host_of, origin_of
 
 if TYPE_CHECKING:
     import re
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.alignment import Comparison
+    from dedup_middleware.common.urls import HostPattern
     from dedup_middleware.index.index import Index
     from dedup_middleware.index.lookup import Found, Lookup
     from dedup_middleware.model import Page, StoredPage
-    from dedup_middleware.urls import HostPattern
 
 # Pages that are compared for one text; if these do not show a template, more are not tried.
 _MAX_PAGES = 16

@@ -11,28 +11,28 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.address import is_view, is_view_of, site_of
 from dedup_middleware.checks.alignment import compare, containment
 from dedup_middleware.checks.changes import UNKNOWN
 from dedup_middleware.checks.checklist import own_edits, own_title, replaced_words
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
+from dedup_middleware.checks.item_values import WEB, Value, is_url, item_fields, item_values, prose_in, short_values
 from dedup_middleware.checks.pair import Pair, titled_as
+from dedup_middleware.common.budget import UncheckableError
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.fingerprints import fast_hash
-from dedup_middleware.item_values import WEB, Value, is_url, item_fields, item_values, prose_in, short_values
 from dedup_middleware.model import TEXT_LIMIT, Changes, ItemContent, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import as_written, clauses, cut_to, portions, sentences, weight
 from dedup_middleware.text.words import without_numbering
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.budget import Budget
     from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.common.budget import Budget
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.model import Fingerprint, Page, StoredPage
 

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.address import is_same_address, site_of
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.extraction.features import facts_of, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.text.words import token_row
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,8 +11,8 @@ from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import CallError
 from dedup_middleware.records.dropped import allow, overrides
 from dedup_middleware.records.log import RecordFilter
-from dedup_middleware.terminal import plural
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
     import argparse

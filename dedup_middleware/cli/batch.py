@@ -12,7 +12,7 @@ from scrapy.cmdline import execute
 
 from dedup_middleware.batch import command
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.terminal import tell
+from dedup_middleware.text.terminal import tell
 
 if TYPE_CHECKING:
     from dedup_middleware.cli.call import Call

@@ -11,8 +11,8 @@ from dedup_middleware.cli.call import add_host_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.records.changes import CHANGED, KINDS, UNCHANGED, changes_since
 from dedup_middleware.records.log import RecordFilter, host_named, log_of
-from dedup_middleware.terminal import plural, tell
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.terminal import plural, tell
 
 if TYPE_CHECKING:
     import argparse

@@ -19,7 +19,7 @@ from scrapy.utils.conf import arglist_to_dict
 from dedup_middleware import __version__
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
 from dedup_middleware.plugin.addon import missing_package, old_scrapy
-from dedup_middleware.terminal import styled, tell
+from dedup_middleware.text.terminal import styled, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

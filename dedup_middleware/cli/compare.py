@@ -20,13 +20,13 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.python import to_unicode
 from w3lib.http import headers_raw_to_dict
 
-from dedup_middleware import bounded
 from dedup_middleware.cli.call import share
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.common import bounded
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.methods.compare.corpus import CorpusPage
-from dedup_middleware.terminal import tell
+from dedup_middleware.text.terminal import tell
 
 if TYPE_CHECKING:
     import argparse

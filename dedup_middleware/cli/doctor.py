@@ -21,6 +21,7 @@ from scrapy.utils.project import inside_project
 from dedup_middleware.cli.call import NothingYetError
 from dedup_middleware.cli.commands import TROUBLE, Subcommand
 from dedup_middleware.cli.store import crawls_at_work, to_release
+from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index.shared import index_for_command
@@ -37,9 +38,8 @@ from dedup_middleware.stores import (
     refusals,
     store_exists,
 )
-from dedup_middleware.terminal import plural, progress, styled
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import without_secrets
+from dedup_middleware.text.terminal import plural, progress, styled
 
 if TYPE_CHECKING:
     import argparse

@@ -17,17 +17,18 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.conf import feed_complete_default_values_from_settings, feed_process_params_from_cli
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from dedup_middleware import item_codec, permissions
 from dedup_middleware.cli.call import add_item_filter
 from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
 from dedup_middleware.cli.explain import explain
+from dedup_middleware.common import permissions
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.index import item_codec
 from dedup_middleware.plugin.feeds import onto_disk
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.dropped import dropped
 from dedup_middleware.records.log import RecordFilter
-from dedup_middleware.terminal import columns, plural, shortened, tell
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.terminal import columns, plural, shortened, tell
 
 if TYPE_CHECKING:
     import argparse

@@ -15,6 +15,7 @@ from dedup_middleware.checks.alignment import compare
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
@@ -23,9 +24,8 @@ from dedup_middleware.order.addresses import address_of
 from dedup_middleware.reasons import Outcome, message_of
 from dedup_middleware.records.log import Record, RecordFilter, Records, crawl_lines, log_exists
 from dedup_middleware.stores import store_exists
-from dedup_middleware.terminal import columns, plural, shortened, styled
 from dedup_middleware.text.clauses import marked_sentences, one_line
-from dedup_middleware.urls import as_requested, url_identity, without_secrets
+from dedup_middleware.text.terminal import columns, plural, shortened, styled
 
 if TYPE_CHECKING:
     import argparse

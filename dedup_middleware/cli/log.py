@@ -11,7 +11,7 @@ from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import Counts, unchecked
 from dedup_middleware.records.log import RecordFilter, Records, crawl_named, log_of
-from dedup_middleware.terminal import columns, plural, tell
+from dedup_middleware.text.terminal import columns, plural, tell
 
 if TYPE_CHECKING:
     import argparse

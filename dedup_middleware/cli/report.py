@@ -12,8 +12,8 @@ from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.plugin.messages import crawl_command
 from dedup_middleware.report import page
 from dedup_middleware.report.data import gather
-from dedup_middleware.terminal import plural, progress, tell
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.terminal import plural, progress, tell
 
 if TYPE_CHECKING:
     import argparse

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.cli.call import add_host_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.rules import LEAST_TEXTS, Rules
 from dedup_middleware.records.log import RecordFilter, Records, host_named, log_of
-from dedup_middleware.terminal import plural, tell
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import host_of, is_under
+from dedup_middleware.text.terminal import plural, tell
 
 if TYPE_CHECKING:
     import argparse

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, whole_file
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.common.urls import as_requested, without_secrets
 from dedup_middleware.errors import CallError, ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import schema, transfer
@@ -30,9 +31,8 @@ from dedup_middleware.records.log import (
     remove_log,
 )
 from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, refusals, size_of_store, store_exists
-from dedup_middleware.terminal import counted, plural, progress, tell
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import as_requested, without_secrets
+from dedup_middleware.text.terminal import counted, plural, progress, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

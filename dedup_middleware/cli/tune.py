@@ -21,8 +21,8 @@ from dedup_middleware.report.data import NEARLY, OWN, SAME, stored
 from dedup_middleware.report.tuning import suggestion, suggestion_text
 from dedup_middleware.settings import THRESHOLD
 from dedup_middleware.stores.refusals import scrapy_dedup
-from dedup_middleware.terminal import columns, counted, plural, shortened, tell
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.terminal import columns, counted, plural, shortened, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

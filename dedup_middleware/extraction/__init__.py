@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
+from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
+from dedup_middleware.common.registry import Registry
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.choice import Choice, choose, shown_blocks
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
-from dedup_middleware.registry import Registry
 from dedup_middleware.text.titles import is_echoed
 
 if TYPE_CHECKING:

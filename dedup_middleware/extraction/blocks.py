@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree, html
 
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.extraction.marks import MARKED, icon_of, is_file, mark_of
 from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of
 from dedup_middleware.reasons import Reason

@@ -14,7 +14,7 @@ from w3lib.encoding import (
     resolve_encoding,
 )
 
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.reasons import Reason
 
 #: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a

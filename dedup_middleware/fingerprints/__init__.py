@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xxhash import xxh32_digest
 
-from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.common.budget import UNLIMITED
+from dedup_middleware.common.registry import Registry
 from dedup_middleware.model import TEXT_LIMIT, Fingerprint
-from dedup_middleware.registry import Registry
 from dedup_middleware.text.clauses import portions, reduced_once, significant_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.budget import Budget
+    from dedup_middleware.common.budget import Budget
 
 #: A posting list only proposes pages and shows what is boilerplate; what a page repeats is decided by the hashes in its
 #: original's own record. With six bytes a clause is taken for one of an original's forty once in 7 million million

@@ -17,9 +17,9 @@ from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware import bounded, item_codec
+from dedup_middleware.common import bounded
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import schema
+from dedup_middleware.index import item_codec, schema
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:

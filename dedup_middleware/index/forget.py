@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware.common.urls import host_of, is_under, url_identity
 from dedup_middleware.index import schema
-from dedup_middleware.urls import host_of, is_under, url_identity
 
 if TYPE_CHECKING:
     from datetime import timedelta

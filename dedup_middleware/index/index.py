@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, Lookup
 from dedup_middleware.model import TEXT_LIMIT, Scope, StoredPage
-from dedup_middleware.urls import canonical_identities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

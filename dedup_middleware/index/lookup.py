@@ -10,12 +10,12 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.index import schema
 from dedup_middleware.index.overrides import Overrides
 from dedup_middleware.model import TEXT_LIMIT, Eligibility, Fingerprint, Match, Page
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 import msgspec
 import xxhash
 
-from dedup_middleware.bounded import unpacked
+from dedup_middleware.common.bounded import unpacked
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints import FAST_HASH_BYTES, HASH_BYTES
 from dedup_middleware.model import STORED_TEXT_BYTES, ItemContent, Kept, PageFeatures, Standing, StoredPage

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dedup_middleware import bounded
+from dedup_middleware.common import bounded
 from dedup_middleware.errors import ConfigError, StoreError, UnreadableError
 from dedup_middleware.index import schema
 from dedup_middleware.stores import open_store, refusals

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import xxhash
 
+from dedup_middleware.common.registry import Registry
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
+from dedup_middleware.common.registry import required
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.methods.method import WeightedSet, within
 from dedup_middleware.methods.shingling import ShingleMethod, in_common
-from dedup_middleware.registry import required
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import bounded
+from dedup_middleware.common import bounded
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.methods.method import Method
 from dedup_middleware.text.characters import HAN, HAN_EXTENSION_A, HAN_RARE, KANA, NOISE, SPACELESS

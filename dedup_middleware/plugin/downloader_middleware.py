@@ -10,7 +10,8 @@ from weakref import ref
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from dedup_middleware.budget import UncheckableError, page_budget
+from dedup_middleware.common.budget import UncheckableError, page_budget
+from dedup_middleware.common.urls import request_identity, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS, is_cut_off
 from dedup_middleware.model import Fetched, VerdictKind
@@ -18,16 +19,15 @@ from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.items import RELEASE_URL, Entry
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PageOptions
-from dedup_middleware.urls import request_identity, url_identity, without_secrets
-from dedup_middleware.visit import Visit
+from dedup_middleware.visits.visit import Visit
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from dedup_middleware.budget import Budget
-    from dedup_middleware.deduplicator import Deduplication
+    from dedup_middleware.common.budget import Budget
+    from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.model import Page
 
 logger = logging.getLogger(__name__)

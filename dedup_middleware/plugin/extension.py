@@ -17,7 +17,8 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
-from dedup_middleware import item_codec
+from dedup_middleware.driver.opening import deduplication_of, name_of_jobdir, new_crawl, open_at_once, open_for_crawl
+from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import (
     DedupError,
     FeedError,
@@ -28,8 +29,8 @@ from dedup_middleware.errors import (
     StoreLockedError,
     StoreVersionError,
 )
+from dedup_middleware.index import item_codec
 from dedup_middleware.model import Action
-from dedup_middleware.opening import deduplication_of, name_of_jobdir, new_crawl, open_at_once, open_for_crawl
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
 from dedup_middleware.plugin.feeds import Feeds, read_config
@@ -38,9 +39,8 @@ from dedup_middleware.plugin.requests import RequestOrder
 from dedup_middleware.plugin.threads import Threads, sleep
 from dedup_middleware.records.counts import mostly_unchecked
 from dedup_middleware.records.log import last_crawl_line
-from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import is_enabled, unknown_settings
-from dedup_middleware.visit import Listener
+from dedup_middleware.visits.visit import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from scrapy.http import HtmlResponse
     from typing_extensions import Self
 
-    from dedup_middleware.deduplicator import Deduplication
+    from dedup_middleware.driver.deduplicator import Deduplication
+    from dedup_middleware.driver.opening import Resources
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.opening import Resources
     from dedup_middleware.settings import Config
 
 logger = logging.getLogger(__name__)

@@ -34,9 +34,9 @@ from scrapy.extensions.postprocessing import PostProcessingManager
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project, project_data_dir
 
+from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import FeedError
 from dedup_middleware.settings import FOLDER, Config, Place
-from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from dedup_middleware.durability import Wait
+    from dedup_middleware.visits.durability import Wait
 
 # Options of a feed for how it is written, not for what it takes.
 _OPTIONS = re.compile(

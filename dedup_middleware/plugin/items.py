@@ -14,18 +14,18 @@ from twisted.internet.defer import Deferred
 
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.threads import sleep
-from dedup_middleware.visit import Fate
+from dedup_middleware.visits.visit import Fate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from scrapy.http import Response
 
-    from dedup_middleware.deduplicator import Deduplication
+    from dedup_middleware.driver.deduplicator import Deduplication
+    from dedup_middleware.driver.releases import Releaser
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.releases import Releaser
-    from dedup_middleware.visit import Decision, Visit
+    from dedup_middleware.visits.visit import Decision, Visit
 
 logger = logging.getLogger(__name__)
 

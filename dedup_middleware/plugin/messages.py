@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.records.counts import summary
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.refusals import scrapy_dedup
-from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.opening import Resources
+    from dedup_middleware.driver.opening import Resources
     from dedup_middleware.records.crawls import CrawlLine
     from dedup_middleware.settings import Config
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.plugin.queue import TwoTierQueue
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.visits.visit import Visit
 
 #: In the meta of a request: where the link stands; without it, the request is never put off.
 PLACE = "dedup_place"

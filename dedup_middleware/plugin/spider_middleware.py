@@ -13,17 +13,17 @@ from scrapy.exceptions import DropItem
 from scrapy.logformatter import LogFormatter
 from scrapy.utils.log import logformatter_adapter
 
-from dedup_middleware.budget import Budget, UncheckableError, page_budget
-from dedup_middleware.item_values import item_texts
+from dedup_middleware.checks.item_values import item_texts
+from dedup_middleware.common.budget import Budget, UncheckableError, page_budget
+from dedup_middleware.common.urls import item_identity, request_identity
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing, item_entry, item_type
 from dedup_middleware.plugin.requests import marked
 from dedup_middleware.reasons import Reason
-from dedup_middleware.states import Output
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import item_identity, request_identity
-from dedup_middleware.visit import Fate, Visit
+from dedup_middleware.visits.states import Output
+from dedup_middleware.visits.visit import Fate, Visit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from scrapy.logformatter import LogFormatterResult
     from twisted.python.failure import Failure
 
-    from dedup_middleware.deduplicator import Deduplication
+    from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.visit import Decision
+    from dedup_middleware.visits.visit import Decision
 
 #: Dropped items are logged where Scrapy itself logs them.
 scraper_logger = logging.getLogger("scrapy.core.scraper")

@@ -10,9 +10,9 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.index.overrides import Override, read_overrides
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.log import LAST
-from dedup_middleware.urls import as_requested, url_identity, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

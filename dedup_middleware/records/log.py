@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from dedup_middleware import permissions
-from dedup_middleware.bounded import loads
+from dedup_middleware.common import permissions
+from dedup_middleware.common.bounded import loads
+from dedup_middleware.common.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.crawls import CrawlLine
-from dedup_middleware.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from dedup_middleware.budget import Budget
 from dedup_middleware.checks.items import field_of
+from dedup_middleware.common.budget import Budget
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Standing, VerdictKind
 from dedup_middleware.reasons import Outcome, Reason, message_of
@@ -27,7 +28,6 @@ from dedup_middleware.records.log import (
     Record,
 )
 from dedup_middleware.text.clauses import as_written, one_line, repeated_sentences
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Changes, StoredPage
     from dedup_middleware.records.crawls import CrawlLine, FormLast
     from dedup_middleware.records.log import RecordLog
-    from dedup_middleware.visit import Listener, Visit
+    from dedup_middleware.visits.visit import Listener, Visit
 
 # For these the difference is clauses, which have no spaces: they are written as in the page.
 _CLAUSES = (Reason.EXTRA_TEXT, Reason.OTHER_NUMBERS)

@@ -9,10 +9,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from dedup_middleware import bounded, permissions
+from dedup_middleware.common import bounded, permissions
+from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.records.log import MAX_LINE, ends_torn
-from dedup_middleware.urls import host_of, is_under
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from dedup_middleware.checks.alignment import compare
+from dedup_middleware.common.urls import url_identity, without_secrets
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import another, instance_of
 from dedup_middleware.index.shared import index_for_command
@@ -34,7 +35,6 @@ from dedup_middleware.report.near_misses import NearMisses
 from dedup_middleware.report.tallies import Tallies, score_of, signs
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import clauses, marked_sentences, one_line
-from dedup_middleware.urls import url_identity, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

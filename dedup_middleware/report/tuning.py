@@ -12,8 +12,8 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.terminal import Table, plural, rendered
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.terminal import Table, plural, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -17,15 +17,15 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import permissions
+from dedup_middleware.common import permissions
+from dedup_middleware.common.registry import Registry
+from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, EngineMissingError, StoreAwayError
-from dedup_middleware.registry import Registry
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
 from dedup_middleware.stores.files import DATABASE, Holder, Place, Workers, held, kind_of, options_of, resolved
 from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.stores.opened import OpenStore, Shared, overlaid
-from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from filelock import FileLock, Timeout
 
-from dedup_middleware import permissions
-from dedup_middleware.bounded import loads
+from dedup_middleware.common import permissions
+from dedup_middleware.common.bounded import loads
 from dedup_middleware.errors import ConfigError, StoreCorruptError
 from dedup_middleware.model import now
 from dedup_middleware.stores import refusals

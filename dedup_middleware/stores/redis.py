@@ -27,10 +27,10 @@ from redis.backoff import NoBackoff
 from redis.connection import DefaultParser
 from redis.retry import Retry
 
+from dedup_middleware.common.urls import is_on_this_machine, without_secrets
 from dedup_middleware.errors import ConfigError, StoreAwayError, StoreError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Store
-from dedup_middleware.urls import is_on_this_machine, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,6 +9,7 @@ import shlex
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import (
     PATH_ERRORS,
     DedupError,
@@ -18,7 +19,6 @@ from dedup_middleware.errors import (
     StoreLockedError,
     UnreadableError,
 )
-from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ import sqlite3
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from dedup_middleware import permissions
+from dedup_middleware.common import permissions
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import Store
 from dedup_middleware.stores.files import APPLICATION_ID

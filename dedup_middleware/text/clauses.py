@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedup_middleware.budget import PORTION, UncheckableError
+from dedup_middleware.common.budget import PORTION, UncheckableError
 from dedup_middleware.text.characters import (
     BEYOND,
     BREAK,
@@ -37,7 +37,7 @@ from dedup_middleware.text.characters import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from dedup_middleware.budget import Budget
+    from dedup_middleware.common.budget import Budget
     from dedup_middleware.model import Page
 
 #: A lighter clause is not counted: "he said", "据报道", dates, names. About 15 letters or 5 Han characters.

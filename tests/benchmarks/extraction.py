@@ -22,7 +22,7 @@ import lxml.html
 from corpus import ARTICLE_FIELDS, CorpusError, command, half_of, name_of, read_corpus, table, text_agreement
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.budget import UNLIMITED, UncheckableError
+from dedup_middleware.common.budget import UNLIMITED, UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import EXTRACTORS as BY_NAME
 from dedup_middleware.extraction import extractor, parse

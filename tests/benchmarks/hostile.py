@@ -26,7 +26,7 @@ from hostile_bytes import ATTACKS
 from hostile_pages import HOSTILE, STORY, ZH_STORY, verdict_on
 from library import Library
 
-from dedup_middleware.budget import page_budget
+from dedup_middleware.common.budget import page_budget
 from dedup_middleware.settings import SETTINGS
 
 MAX_SECONDS = 2.0

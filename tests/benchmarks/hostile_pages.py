@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.budget import UNLIMITED, UncheckableError
+from dedup_middleware.common.budget import UNLIMITED, UncheckableError
+from dedup_middleware.common.urls import url_identity
 from dedup_middleware.extraction import check_complete, texts_of
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from library import Library
 
-    from dedup_middleware.budget import Budget
+    from dedup_middleware.common.budget import Budget
 
 STORY = "".join(f"<p>{paragraph}</p>" for paragraph in story(1))
 # Another one each time.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import lxml.html
 from corpus import ARTICLE_FIELDS, CorpusError, name_of, read_corpus, table
 
-from dedup_middleware.budget import UNLIMITED, UncheckableError
+from dedup_middleware.common.budget import UNLIMITED, UncheckableError
 from dedup_middleware.extraction import texts_of, weighted_dom
 from dedup_middleware.extraction.blocks import plain_elements, read_page
 from dedup_middleware.extraction.choice import choose

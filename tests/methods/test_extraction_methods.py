@@ -16,7 +16,7 @@ from parsel import Selector
 from prose import article, blog, story, zh_story
 
 from dedup_middleware.api import Deduplicator
-from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
+from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import EXTRACTORS, Extracted, extractor
 from dedup_middleware.methods.extractors import density, trafilatura

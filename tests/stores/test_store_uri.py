@@ -13,8 +13,8 @@ import pytest
 from engines import ENGINES, need
 
 import dedup_middleware
+from dedup_middleware.driver.opening import open_for_crawl
 from dedup_middleware.errors import ConfigError, EngineMissingError
-from dedup_middleware.opening import open_for_crawl
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import (
     default_backend,

@@ -13,7 +13,7 @@ from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.methods.compare import plots, results
 from dedup_middleware.methods.compare.corpus import prepare
 from dedup_middleware.methods.compare.measure import CLAUSES, Run, all_choices, measure_all, method_of
-from dedup_middleware.terminal import columns, progress, rendered
+from dedup_middleware.text.terminal import columns, progress, rendered
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.methods.compare.corpus import CorpusPage
     from dedup_middleware.methods.compare.measure import Measurement
-    from dedup_middleware.terminal import Table
+    from dedup_middleware.text.terminal import Table
 
 _NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 _SWEEP = re.compile(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware import bounded
-from dedup_middleware.budget import Budget, UncheckableError
+from dedup_middleware.common import bounded
+from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import parse, weighted_dom
 from dedup_middleware.extraction.blocks import elements_of

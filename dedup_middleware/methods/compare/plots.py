@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import permissions
+from dedup_middleware.common import permissions
+from dedup_middleware.common.registry import required
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.registry import required
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

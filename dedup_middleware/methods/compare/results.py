@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.terminal import Table
+from dedup_middleware.text.terminal import Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

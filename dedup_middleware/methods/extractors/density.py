@@ -28,7 +28,7 @@ from dedup_middleware.methods.extractors.reading import ancestors_or_self, extra
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-    from dedup_middleware.budget import Budget
+    from dedup_middleware.common.budget import Budget
     from dedup_middleware.extraction import Extracted
     from dedup_middleware.methods.extractors.reading import Node
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.extraction import Extracted, Texts, check_complete
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements
 from dedup_middleware.extraction.features import features_of
@@ -24,7 +24,7 @@ from dedup_middleware.text.titles import is_echoed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from dedup_middleware.budget import Budget
+    from dedup_middleware.common.budget import Budget
 
 # A browser sets these in another font than the text around them.
 _FONTS = "b big blockquote code em font i kbd mark pre s small strong sub sup th tt u var"

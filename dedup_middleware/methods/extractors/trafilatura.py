@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree, html
 
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed
 from dedup_middleware.methods.extractors.reading import extracted, read
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
-    from dedup_middleware.budget import Budget
+    from dedup_middleware.common.budget import Budget
     from dedup_middleware.extraction import Extracted
 
 

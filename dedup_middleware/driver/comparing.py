@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.checks.items import content_of, item_changes
 from dedup_middleware.model import Rejection, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.visit import ItemVerdict, within
+from dedup_middleware.visits.visit import ItemVerdict, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.items import ItemCheck, ItemText
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import Changes, StoredPage
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.visits.visit import Visit
 
 
 class GivenAgain(NamedTuple):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware import item_codec
-from dedup_middleware.index import schema
+from dedup_middleware.checks.same_item import FetchedItem
+from dedup_middleware.index import item_codec, schema
 from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.model import Action, Scope, VerdictKind
-from dedup_middleware.same_item import FetchedItem
-from dedup_middleware.visit import StoredItem
+from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from dedup_middleware.index.dropped_items import Pair
     from dedup_middleware.index.index import Changed, Index
     from dedup_middleware.model import Match, Page, StoredPage
-    from dedup_middleware.reading import PageReader
-    from dedup_middleware.visit import ItemClasses, Visit
+    from dedup_middleware.visits.reading import PageReader
+    from dedup_middleware.visits.visit import ItemClasses, Visit
 
 
 class Written(NamedTuple):

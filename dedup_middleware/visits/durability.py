@@ -15,14 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.states import Claim
+from dedup_middleware.visits.states import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.stores import OpenStore
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.visits.visit import Visit
 
     Wait = Callable[[], None]
     """Returns once a disk has something; raises a ``DedupError`` where it fails. In any thread, once."""

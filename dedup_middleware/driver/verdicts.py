@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Fetched, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.visit import Visit, within
+from dedup_middleware.visits.visit import Visit, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.budget import Budget
     from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.common.budget import Budget
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.model import Action
-    from dedup_middleware.visit import Listener
+    from dedup_middleware.visits.visit import Listener
 
 
 class Verdicts:

@@ -79,7 +79,7 @@ def is_made_by_us(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
     """Return whether *path* is a regular file that is empty, or *is_ours* for its first bytes, unpacked."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return False
-    from dedup_middleware.bounded import opened  # noqa: PLC0415 - rarely needed
+    from dedup_middleware.common.bounded import opened  # noqa: PLC0415 - rarely needed
 
     try:
         with opened(path) as file:

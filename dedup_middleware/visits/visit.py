@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dedup_middleware import item_codec
-from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
-from dedup_middleware.item_values import TAG_FIELD
+from dedup_middleware.checks.item_values import TAG_FIELD
+from dedup_middleware.common.budget import Budget, UncheckableError
+from dedup_middleware.index import item_codec
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, Verdict, VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.states import Claim, Output
+from dedup_middleware.visits.states import Claim, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

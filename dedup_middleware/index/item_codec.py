@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from dedup_middleware.bounded import MAX_VALUES, has_more, loads
+from dedup_middleware.common.bounded import MAX_VALUES, has_more, loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

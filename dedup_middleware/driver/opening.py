@@ -12,9 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import __version__, permissions
+from dedup_middleware import __version__
 from dedup_middleware.checks.detector import Detector, Preferences
-from dedup_middleware.deduplicator import Deduplication
+from dedup_middleware.common import permissions
+from dedup_middleware.driver.deduplicator import Deduplication
 from dedup_middleware.errors import (
     DedupError,
     EngineMissingError,
@@ -28,23 +29,23 @@ from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
-from dedup_middleware.reading import BodyDigests
 from dedup_middleware.records.crawls import CrawlLine
 from dedup_middleware.records.log import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, store_exists
 from dedup_middleware.stores.files import Holder
+from dedup_middleware.visits.reading import BodyDigests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
     from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
-    from dedup_middleware.visit import Listener
+    from dedup_middleware.visits.durability import DiskWaits, Flush
+    from dedup_middleware.visits.visit import Listener
 
 #: Seconds for which a crawl waits for a command that has its store open; for another crawl it does not wait.
 PATIENCE = 10.0

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.errors import TROUBLE, UnreadableError
 from dedup_middleware.model import Action, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.visit import Fate, Visit
+from dedup_middleware.visits.visit import Fate, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dedup_middleware.deduplicator import Deduplication
+    from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.index.dropped_items import DroppedItem, Release
-    from dedup_middleware.visit import Decision
+    from dedup_middleware.visits.visit import Decision
 
 
 class Releaser:

@@ -15,8 +15,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.address import is_same_address
+from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
@@ -24,7 +24,7 @@ from dedup_middleware.text.clauses import pieces, weight
 from dedup_middleware.text.words import symbols_of
 
 if TYPE_CHECKING:
-    from dedup_middleware.budget import Budget
+    from dedup_middleware.common.budget import Budget
 
 # Fields that number pages; not "city_id" and the like, which number what repeats.
 _KEYS = frozenset({"id", "_id", "pid", "uid", "uuid", "guid", "hash", "key", "url"})

@@ -18,27 +18,26 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
-from dedup_middleware.comparing import given_again, item_verdict
-from dedup_middleware.drops import Drops, Written
-from dedup_middleware.durability import Durability
+from dedup_middleware.common.budget import UncheckableError
+from dedup_middleware.driver.comparing import given_again, item_verdict
+from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
-from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
-from dedup_middleware.states import Claim, Event, Output, after
-from dedup_middleware.verdicts import Verdicts
-from dedup_middleware.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
+from dedup_middleware.visits.drops import Drops, Written
+from dedup_middleware.visits.durability import Durability
+from dedup_middleware.visits.reading import PageReader
+from dedup_middleware.visits.states import Claim, Event, Output, after
+from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import timedelta
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.errors import DedupError
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
@@ -46,7 +45,8 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Match, StoredPage
     from dedup_middleware.records.crawls import CrawlLine
     from dedup_middleware.records.log import RecordLog
-    from dedup_middleware.visit import Listener
+    from dedup_middleware.visits.durability import DiskWaits, Flush
+    from dedup_middleware.visits.visit import Listener
 
 
 class Deduplication:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from dedup_middleware import budget
-from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.checks.address import named_parts
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
+from dedup_middleware.common import budget
+from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
+from dedup_middleware.common.urls import addressed
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.extraction.features import shown_digest
 from dedup_middleware.model import TEXT_LIMIT, Fingerprint, Page
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import pieces
 from dedup_middleware.text.words import without_numbering
-from dedup_middleware.urls import addressed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,0 +1,1 @@
+"""Drives pages through their states: opens the store, decides on items, releases what was dropped."""

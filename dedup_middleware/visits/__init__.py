@@ -1,0 +1,1 @@
+"""One page on its way: its states, what was read of it, what was dropped, and when it is durable."""
