@@ -147,7 +147,8 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
     assert second.stats["dedup/items/dropped"] == 4
     (record,) = [r for r in second.records if r.get("verdict") == "changed"]
     assert record["url"] == site.url("/1")
-    assert record["changes"] == {"inserted": ["It was opened again today."]}
+    assert record["changes"]["inserted"] == ["It was opened again today."]
+    assert not any(record["changes"][name] for name in ("deleted", "replaced", "shown_otherwise"))
     assert second.stats["item_dropped_count"] == 4
     # A third crawl finds all of them as they were.
     third = crawled(tmp_path, [*paper(), {"url": new}], **DROP)

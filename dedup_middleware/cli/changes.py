@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from dedup_middleware.cli.call import add_host_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.records.changes import CHANGED, KINDS, UNCHANGED, changes_since
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.records.changes import PageChange
+    from dedup_middleware.records.log import RecordedChanges
 
 # How a line of ours begins.
 _EXPORT = b'{"change": "'
@@ -52,7 +55,8 @@ def _line(change: PageChange) -> str:
     found: dict[str, Any] = {"change": change.kind, "url": change.url}
     if change.record is not None:
         found |= {"crawl": change.record.crawl, "time": change.record.time, "verdict": change.record.verdict}
-        found |= change.record.changes or {}
+        if change.record.changes is not None:
+            found |= msgspec.to_builtins(change.record.changes)
     return json.dumps(found)
 
 
@@ -69,16 +73,16 @@ def _text(found: Iterable[PageChange]) -> str:
     return "\n".join(line for kind in KINDS for line in (f"{kind} {counts[kind]}", *shown[kind]))
 
 
-def change_lines(changes: dict[str, Any] | None) -> list[str]:
-    """Return what has changed on a page, a line each: ``+`` for what is new, ``-`` for what is gone, or both."""
+def change_lines(changes: RecordedChanges | None) -> list[str]:
+    """Return what has changed on a page, a line each: ``old -> new``, ``-`` for what is gone, ``+`` for what is new."""
     if changes is None:
         return []
-    lines = [f"{one_line(old)} -> {one_line(new)}" for old, new in changes.get("replaced", ())]
-    lines += [f"- {one_line(text)}" for text in changes.get("deleted", ())]
-    lines += [f"+ {one_line(text)}" for text in changes.get("inserted", ())]
-    if changes.get("shown_otherwise"):
-        lines.append("(pictures, media, files, formulas or form values)")
-    return lines
+    lines = [
+        *(f"{one_line(old)} -> {one_line(new)}" for old, new in changes.replaced),
+        *(f"- {one_line(text)}" for text in changes.deleted),
+        *(f"+ {one_line(text)}" for text in changes.inserted),
+    ]
+    return [*lines, "(pictures, media, files, formulas or form values)"] if changes.shown_otherwise else lines
 
 
 COMMANDS = {

@@ -247,7 +247,7 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
         lines += [
             "",
             f"Last record{'' if is_of_stored else ', of an earlier text'}:",
-            record_text(Record(**record), width),
+            record_text(msgspec.convert(record, Record), width),
         ]
     if stored is not None:
         lines += ["", *_stored_lines(stored)]

@@ -61,6 +61,17 @@ _UNCHANGED = VerdictKind.UNCHANGED.value
 _AS_BEFORE = (_UNCHANGED, VerdictKind.CHANGED.value)
 
 
+class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What has changed on a page since the store got it: at most 20 of each, sentences cut at 200 characters."""
+
+    replaced: list[tuple[str, str]] = []
+    """What stood there, and what stands there now; the title comes first."""
+    deleted: list[str] = []
+    inserted: list[str] = []
+    shown_otherwise: bool = False
+    """Whether pictures, media, files, formulas or form values are others."""
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The verdict on one page, and what happened to its items. A line has the fields that differ from their defaults.
 
@@ -87,9 +98,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The reason for people."""
     difference: list[str] = []
     """At most five pieces of the page or item that the original lacks."""
-    changes: dict[str, Any] = {}
-    """Of a changed page: what was ``inserted`` and ``deleted``, lists of sentences; what was ``replaced``, pairs of
-    sentences, the title first; and whether pictures or the like are ``shown_otherwise``. At most 20 of each."""
+    changes: RecordedChanges | None = None
+    """Of a changed page."""
     evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
     items_dropped: int = 0
@@ -134,7 +144,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     def as_dict(self) -> dict[str, Any]:
         """Return all fields as plain values."""
-        return asdict(self)
+        return asdict(self) | {"changes": None if self.changes is None else asdict(self.changes)}
 
 
 _encoder = msgspec.json.Encoder()

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -26,6 +26,7 @@ from dedup_middleware.records.log import (
     MAX_DIFFERENCES,
     TITLE_CHARACTERS,
     Record,
+    RecordedChanges,
 )
 from dedup_middleware.text.clauses import as_written, one_line, repeated_sentences
 
@@ -238,19 +239,20 @@ class Recorder:
         )
 
 
-def _as_recorded(changes: Changes) -> dict[str, Any]:
+def _as_recorded(changes: Changes) -> RecordedChanges | None:
     """Return *changes* as a record has them: what there is, cut."""
+    if not changes:
+        return None
+    return RecordedChanges(
+        [(_cut(old), _cut(new)) for old, new in changes.replaced[:MAX_CHANGES]],
+        [*map(_cut, changes.deleted[:MAX_CHANGES])],
+        [*map(_cut, changes.inserted[:MAX_CHANGES])],
+        changes.is_shown_otherwise,
+    )
 
-    def cut(text: str) -> str:
-        return one_line(text, DIFFERENCE_CHARACTERS * 2)
 
-    recorded = {
-        "replaced": [[cut(old), cut(new)] for old, new in changes.replaced[:MAX_CHANGES]],
-        "deleted": [*map(cut, changes.deleted[:MAX_CHANGES])],
-        "inserted": [*map(cut, changes.inserted[:MAX_CHANGES])],
-        "shown_otherwise": changes.is_shown_otherwise,
-    }
-    return {name: value for name, value in recorded.items() if value}
+def _cut(text: str) -> str:
+    return one_line(text, EVIDENCE_CHARACTERS)
 
 
 def _reason(visit: Visit, standing: Standing | None) -> str:
