@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rapidfuzz.distance import Indel
 
@@ -44,8 +44,13 @@ from dedup_middleware.text.words import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from typing import TypeAlias
+
+    from rapidfuzz.distance import MatchingBlock
 
     from dedup_middleware.text.words import Replacement
+
+    _Word: TypeAlias = "tuple[_Sentence, str]"
 
 #: A sentence of which at least this share is aligned with the other text is nearly contained in it.
 NEAR = 0.85
@@ -186,47 +191,61 @@ def compare(
     if is_filtered and exact + _in_pieces(missing, original) < MIN_IN_PIECES * total:
         return Comparison(exact / total)
     ours, theirs = _streams(page, original)
+    _share_out(missing, ours)
+    alike, edits = _aligned(ours, theirs)
+    doubtful = _other_names(alike, edits, page, original)
+    near = _nearly_contained(alike, doubtful)
+    return Comparison(
+        (exact + sum(near.values())) / total,
+        tuple(near),
+        _as_text(_other_numbers(ours)),
+        _as_text(_beyond_slips(doubtful, alike)),
+        tuple(s.text for s in alike if s.is_negated and s.is_aligned(NEAR)),
+        tuple(s.text for s in alike),
+        _as_text((edit.there, edit.here) for edit in edits if _differs_in_capitals(edit)),
+        _as_text((edit.there, edit.here) for edit in edits if _has_other_symbols(edit)),
+        tuple(edits),
+    )
+
+
+def _share_out(missing: Mapping[str, int], ours: Iterable[_Sentence]) -> None:
+    """Give each of the *missing* clauses to the first sentence that has it."""
     left = dict(missing)
     for sentence in ours:
         if left and not sentence.is_shared:
             sentence.missing = {c: left.pop(c) for c, _ in clauses(sentence.text) if c in left}
-    alike, edits = _aligned(ours, theirs)
-    units = [
-        edit for edit in edits if edit.here and [w.casefold() for w in edit.here] == [w.casefold() for w in edit.there]
-    ]
-    symbols = [edit for edit in edits if _has_other_symbols(edit)]
-    numbers = {
-        pair
-        for sentence in ours
-        if not is_dated(sentence.text) and (is_label(sentence.text) or sentence.is_aligned(ALIKE))
-        for pair in sentence.numbers
-    }
-    doubtful = _other_names(alike, edits, page, original)
+
+
+def _other_numbers(ours: Iterable[_Sentence]) -> set[Replacement]:
+    """Return the other numbers in lines by themselves, but for dates, and in sentences that are the original's."""
+    same = (s for s in ours if not is_dated(s.text) and (is_label(s.text) or s.is_aligned(ALIKE)))
+    return {pair for sentence in same for pair in sentence.numbers}
+
+
+def _beyond_slips(doubtful: Iterable[Replacement], alike: Iterable[_Sentence]) -> set[Replacement]:
+    """Return those of the *doubtful* names that are replaced twice, or are no slip of the pen."""
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
-    names = {pair for pair in doubtful if times[pair] > 1 or not may_be_slip(pair)}
+    return {pair for pair in doubtful if times[pair] > 1 or not may_be_slip(pair)}
+
+
+def _nearly_contained(alike: Iterable[_Sentence], doubtful: AbstractSet[Replacement]) -> dict[str, int]:
+    """Return the clauses of the sentences that are nearly the original's, and neither negated nor of another thing."""
     near: dict[str, int] = {}
     for sentence in alike:
         is_other = sentence.numbers or sentence.is_negated or not doubtful.isdisjoint(sentence.replaced)
         if sentence.is_aligned(NEAR) and not is_other:
             near |= sentence.missing
-    share = (exact + sum(near.values())) / total
-    negated = tuple(s.text for s in alike if s.is_negated and s.is_aligned(NEAR))
-    return Comparison(
-        share,
-        tuple(near),
-        _as_text(numbers),
-        _as_text(names),
-        negated,
-        tuple(s.text for s in alike),
-        _as_text((unit.there, unit.here) for unit in units),
-        _as_text((edit.there, edit.here) for edit in symbols),
-        tuple(edits),
-    )
+    return near
 
 
 def differences(page: Iterable[str], original: Iterable[str]) -> list[Edit]:
     """Return where the lines of *page* have what those of *original* have not at that place, in reading order."""
     return _aligned(*_streams(page, original))[1]
+
+
+def _differs_in_capitals(edit: Edit) -> bool:
+    """Return whether the same words have other capitals: units, for all others are equal."""
+    return bool(edit.here) and [w.casefold() for w in edit.here] == [w.casefold() for w in edit.there]
 
 
 def _has_other_symbols(edit: Edit) -> bool:
@@ -288,29 +307,41 @@ def _aligned(page: list[_Sentence], original: list[str]) -> tuple[list[_Sentence
         if block.size == 1 and is_unspaced(there[block.b]) and len(there[block.b]) == 1:
             # Any two Chinese sentences have some characters in the same order.
             continue
-        gap, instead = words[start : block.a], original[begin : block.b]
-        before, after = original[max(begin - 1, 0) : begin], original[block.b : block.b + 1]
-        edits += _edits(gap, instead)
-        if not gap and instead and block.size:
-            is_inside = start and words[start - 1][0] is words[start][0]
-            # "For children." is no part of "Not for children."
-            if is_inside or NEGATIONS.issuperset([instead[-1].casefold()]):
-                edits.append(Edit((), tuple(instead), words[start][0].text))
-        _replace(gap, instead, before, after)
-        if block.size:
-            sentence = words[block.a][0]
-            own = [word.casefold() for other, word in gap if other is sentence]
-            sentence.is_negated |= _is_negated(own, [word.casefold() for word in instead])
-        for place in range(block.size):
-            sentence, word = words[block.a + place]
-            if not sentence.is_shared:
-                sentence.aligned += weight(word.casefold()) if word.isalnum() else 0
-                if place and _is_other_unit(word, original[block.b + place], words[block.a + place - 1][1]):
-                    edits.append(Edit((word,), (original[block.b + place],), sentence.text))
+        edits += _note_gap(words, original, (start, begin), block)
+        edits += _note_block(words, original, block)
         start, begin = block.a + block.size, block.b + block.size
     # What is not aligned is not known to be in the original.
     edits += _edits(rest[:1], [])
     return [sentence for sentence in page if not sentence.is_shared and sentence.is_aligned(ALIKE)], edits
+
+
+def _note_gap(words: list[_Word], original: list[str], begin: tuple[int, int], block: MatchingBlock) -> Iterator[Edit]:
+    """Note what the page has instead of what *original* has from the places *begin* up to *block*; yield the edits."""
+    start, there = begin
+    gap, instead = words[start : block.a], original[there : block.b]
+    before, after = original[max(there - 1, 0) : there], original[block.b : block.b + 1]
+    yield from _edits(gap, instead)
+    if not gap and instead and block.size:
+        is_inside = start and words[start - 1][0] is words[start][0]
+        # "For children." is no part of "Not for children."
+        if is_inside or NEGATIONS.issuperset([instead[-1].casefold()]):
+            yield Edit((), tuple(instead), words[start][0].text)
+    _replace(gap, instead, before, after)
+    if block.size:
+        sentence = words[block.a][0]
+        own = [word.casefold() for other, word in gap if other is sentence]
+        sentence.is_negated |= _is_negated(own, [word.casefold() for word in instead])
+
+
+def _note_block(words: list[_Word], original: list[str], block: MatchingBlock) -> Iterator[Edit]:
+    """Note the words that are equal in *block*; yield the units among them that are written otherwise."""
+    for place in range(block.size):
+        sentence, word = words[block.a + place]
+        if not sentence.is_shared:
+            sentence.aligned += weight(word.casefold()) if word.isalnum() else 0
+            other = original[block.b + place]
+            if place and _is_other_unit(word, other, words[block.a + place - 1][1]):
+                yield Edit((word,), (other,), sentence.text)
 
 
 def _is_other_unit(word: str, other: str, before: str) -> bool:
@@ -377,23 +408,30 @@ def _replace(page: Sequence[tuple[_Sentence, str]], original: list[str], before:
         # "Hepatitis B" and "hepatitis C", "part II" and "part III".
         sentence.numbers.append(((*before, *original), (*before, *as_written)))
     original, before, after = ([w.casefold() for w in words if w[0] != _WHOLE] for words in (original, before, after))
-    here = tuple(word.casefold() for word in as_written)
     if not original:
         return
-    # The original may have more words at this place, before or after.
-    places = (original, original[: len(here)], original[-len(here) :]) if len(original) > len(here) else (original,)
-    pair = there, _ = max(((tuple(place), here) for place in places), key=likeness)
+    pair = _likest_pair(original, tuple(word.casefold() for word in as_written))
     alike = likeness(pair)
     if alike >= SOME_LETTERS:
-        sentence.aligned += alike * weight("".join(here))
+        sentence.aligned += alike * weight("".join(pair[1]))
     if differ_in_numbers(pair) and not _is_date(*before, *after):
         sentence.numbers.append(pair)
-    if len(there) == len(here) == 1 and _are_characters(pair):
-        # A character is not a word: with a neighbour it may be one.
-        near = [((*before, *there), (*before, *here)), ((*there, *after), (*here, *after))]
-        sentence.replaced += [near_pair for near_pair in near if alike < 1 and _are_characters(near_pair)]
-    else:
-        sentence.replaced.append(pair)
+    sentence.replaced += _words_in(pair, before, after)
+
+
+def _words_in(pair: Replacement, before: list[str], after: list[str]) -> list[Replacement]:
+    """Return *pair*; of single characters, which are no words, those that they may be with a neighbour."""
+    there, here = pair
+    if len(there) != 1 or len(here) != 1 or not _are_characters(pair):
+        return [pair]
+    near = [((*before, *there), (*before, *here)), ((*there, *after), (*here, *after))]
+    return [near_pair for near_pair in near if likeness(pair) < 1 and _are_characters(near_pair)]
+
+
+def _likest_pair(original: list[str], here: tuple[str, ...]) -> Replacement:
+    """Return the words of *original* that are most like *here*, and these: it may have more before or after them."""
+    places = (original, original[: len(here)], original[-len(here) :]) if len(original) > len(here) else (original,)
+    return max(((tuple(place), here) for place in places), key=likeness)
 
 
 def _is_date(*neighbours: str) -> bool:
@@ -416,17 +454,10 @@ def _other_names(
     have capitals. In a script without capitals two are needed, of two characters where characters are words. A single
     name that is nearly the original's is left out where ordinary words are misspelt too.
     """
-    # A line by itself begins with a capital, whether it is a name or not; two lines of the same length are names.
-    labels = {
-        (tuple(w.casefold() for w in edit.there), tuple(w.casefold() for w in edit.here))
-        for edit in edits
-        if is_label(edit.sentence) and _is_name(edit.here) and _is_name(edit.there)
-    }
+    labels = _names_by_themselves(edits)
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
     times.update(labels)
-    names_here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
-    names_there = _capitalised(original) if names_here else names_here
-    names = labels | {pair for pair in times if not (names_there.isdisjoint(pair[0]) or names_here.isdisjoint(pair[1]))}
+    names = labels | _capitalised_pairs(times, alike, original)
     twice = {pair for pair in times.keys() - names if times[pair] > 1 and _are_other_words(pair)}
     if not names and not twice:
         return frozenset()
@@ -440,6 +471,24 @@ def _other_names(
     if near and sum(likeness(pair) >= SAME_WORD for pair in times.keys() - others) >= NOISE * len(near):
         others -= near
     return frozenset(others.union(filter(is_gone, twice)))
+
+
+def _names_by_themselves(edits: Iterable[Edit]) -> set[Replacement]:
+    """Return the names that stand in lines by themselves.
+
+    Such a line begins with a capital, whether it is a name or not; two lines of the same length are names.
+    """
+    labels = (edit for edit in edits if is_label(edit.sentence) and _is_name(edit.here) and _is_name(edit.there))
+    return {(tuple(w.casefold() for w in edit.there), tuple(w.casefold() for w in edit.here)) for edit in labels}
+
+
+def _capitalised_pairs(
+    pairs: Iterable[Replacement], alike: Iterable[_Sentence], original: Iterable[str]
+) -> set[Replacement]:
+    """Return those *pairs* of which both have a word with a capital inside a sentence."""
+    here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
+    there = _capitalised(original) if here else here
+    return {pair for pair in pairs if not (there.isdisjoint(pair[0]) or here.isdisjoint(pair[1]))}
 
 
 def _is_name(words: Sequence[str]) -> bool:

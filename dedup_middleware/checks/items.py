@@ -153,11 +153,7 @@ class ItemCheck:
         """
         lookup, threshold, content = detector.index, detector.threshold, original.item_content
         hashes = original.hashes if content is None or original.source else content.hashes
-        text = lookup.item_text(original)
-        if content is not None and content.is_text_of(original.hashes) and (missing := original.hashes - hashes):
-            # The store has the page's text, of which the items lack a part.
-            hash_clause = self._fingerprint.hash
-            text = [line for line in text if missing.isdisjoint([hash_clause(clause) for clause, _ in clauses(line)])]
+        text = self._text_of_items(lookup.item_text(original), original, hashes)
         # Where a spider joins lines, sentences have other signs or words: "It lets you: - sail", "It lets you:- sail".
         joined = _joined(item.texts, " ")
         if joined in _joined(text, " ") or joined in _joined(text, ""):
@@ -176,13 +172,24 @@ class ItemCheck:
         if _are_parts(page, item, original):
             # Summaries, cut elsewhere: the original's page contains what its item lacks.
             compared.append((lookup.text(original.number), original.hashes))
+        replaced: Sequence[str] = ()
         for lines, known in compared:
             found = compare(texts, lines, has=partial(self._is_in, known))
             is_nearly = containment(item.fingerprint.weights, known) < threshold
-            replaced = replaced_words(replace(pair, comparison=found, is_nearly=is_nearly))
-            if replaced is None and found.containment >= threshold:
+            rejection = replaced_words(replace(pair, comparison=found, is_nearly=is_nearly))
+            if rejection is None and found.containment >= threshold:
                 return None
-        return [*replaced.difference] if replaced else self._not_in(item, hashes)
+            replaced = () if rejection is None else rejection.difference
+        return [*replaced] or self._not_in(item, hashes)
+
+    def _text_of_items(self, text: list[str], original: StoredPage, hashes: AbstractSet[bytes]) -> list[str]:
+        """Return those lines of the *text* that is stored of *original* that its items have, by their *hashes*."""
+        content, missing = original.item_content, original.hashes - hashes
+        if content is None or not missing or not content.is_text_of(original.hashes):
+            return text
+        # The store has the page's text, of which the items lack a part.
+        hash_clause = self._fingerprint.hash
+        return [line for line in text if missing.isdisjoint([hash_clause(clause) for clause, _ in clauses(line)])]
 
     def _is_in(self, hashes: AbstractSet[bytes], clause: str) -> bool:
         return self._fingerprint.hash(clause) in hashes

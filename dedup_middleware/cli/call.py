@@ -22,7 +22,7 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -51,16 +51,8 @@ class Call:
         if self.opts.spider is not None:
             return self._of_named(self.opts.spider)
         place = place_of(self.settings)
-        configs, errors = [], []
-        for spider in sorted({*self._spiders, *place.known_spiders()}):
-            try:
-                configs.append(self.config_of(spider))
-            except ConfigError as error:  # noqa: PERF203 - each by itself
-                errors.append(error)
-        with_log = [config for config in configs if _has_log(config)]
-        # The store of a spider without records may have been filled by one that has them.
-        filled = {config.store for config in with_log}
-        known = with_log + [c for c in configs if c.store not in filled and _has_store(c)]
+        configs, errors = self._configs({*self._spiders, *place.known_spiders()})
+        known = _in_use(configs)
         if len({(config.store, config.log) for config in known}) == 1:
             return known[0]
         named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
@@ -79,6 +71,16 @@ class Call:
                 f"No spider has a store in {looked}. Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH."
             )
         return read_config(self.settings, None)
+
+    def _configs(self, spiders: Iterable[str]) -> tuple[list[Config], list[ConfigError]]:
+        """Return the configurations of *spiders*, and the errors of those that have none."""
+        configs, errors = [], []
+        for spider in sorted(spiders):
+            try:
+                configs.append(self.config_of(spider))
+            except ConfigError as error:  # noqa: PERF203 - each by itself
+                errors.append(error)
+        return configs, errors
 
     def _of_named(self, spider: str) -> Config:
         config = self.config_of(spider)
@@ -118,6 +120,13 @@ class Call:
         except Exception as error:  # noqa: BLE001 - a module of the project can raise anything
             tell(f"Cannot load the project's spiders ({error!r}). Their own settings are ignored.")
             return None
+
+
+def _in_use(configs: list[Config]) -> list[Config]:
+    """Return those of *configs* that have records, or a store that no spider with records may have filled."""
+    with_log = [config for config in configs if _has_log(config)]
+    filled = {config.store for config in with_log}
+    return with_log + [config for config in configs if config.store not in filled and _has_store(config)]
 
 
 def _has_log(config: Config) -> bool:

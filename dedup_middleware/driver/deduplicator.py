@@ -230,6 +230,10 @@ class Deduplication:
         if found is None:
             again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
             return again or self._keep_all(visit, item)
+        return self._of_duplicate(visit, item, found)
+
+    def _of_duplicate(self, visit: Visit, item: Any, found: ItemVerdict) -> list[Decision]:
+        """Return what becomes of an *item* of a page that is a duplicate, by what its comparison has *found*."""
         if found.rejection is not None and found.rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED:
             self.overrule(visit, found.rejection)
         if found.repeats and (decision := self._repeated(visit, item)) is not None:

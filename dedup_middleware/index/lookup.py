@@ -18,7 +18,7 @@ from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.index.beside import Beside
     from dedup_middleware.index.claims import OpenClaims
@@ -243,13 +243,7 @@ class Lookup:
                 del self._own_of_last[next(iter(self._own_of_last))]
             claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
             mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))
-            holders = {}
-            for clause_hash, value in zip(hashes, values[split:], strict=False):
-                numbers = schema.decode_postings(value) if value else ()
-                if clause_hash in pending:
-                    numbers += pending[clause_hash]
-                if numbers:
-                    holders[clause_hash] = tuple(n for n in numbers if n not in mine) if mine else numbers
+            holders = _holders(zip(hashes, values[split:], strict=False), pending, mine)
             equal: list[int] = []
             if whole is not None:
                 equal = [*schema.decode_postings(values[-1] or b""), *pending.get(whole, ())]
@@ -333,6 +327,20 @@ class Lookup:
             # One that was kept since is not a duplicate; its key stays.
             if page is not None and page.original is not None:
                 yield page
+
+
+def _holders(
+    postings: Iterable[tuple[bytes, bytes | None]], pending: Mapping[bytes, tuple[int, ...]], mine: set[int]
+) -> dict[bytes, tuple[int, ...]]:
+    """Return the pages that contain each clause, by its *postings* and the *pending* claims, but for *mine*."""
+    holders = {}
+    for clause_hash, value in postings:
+        numbers = schema.decode_postings(value) if value else ()
+        if clause_hash in pending:
+            numbers += pending[clause_hash]
+        if numbers:
+            holders[clause_hash] = tuple(n for n in numbers if n not in mine) if mine else numbers
+    return holders
 
 
 def _unread(known: StoredPage, version: int, run: str, body_digest: bytes) -> Page:

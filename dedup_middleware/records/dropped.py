@@ -17,7 +17,7 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.log import LAST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.index.index import Index
@@ -61,9 +61,7 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
             shown = url and without_secrets(url, redact=config.redact_query)
             found = {item.key: item for item in _chosen(index, replace(wanted, url=shown))}
             named = [] if url is None else index.same([url_identity(url)])
-            numbers = sorted({item.number for item in found.values()})
-            stored = (page for number in numbers if (page := index.page(number)) is not None)
-            chosen = [page for page in (*stored, *named) if page.original is not None]
+            chosen = _duplicates(index, found.values(), named)
             if shown and not chosen and not found and shown not in allowed:
                 raise NothingFoundError(
                     f"{shown} is not stored in {shown_store} as a duplicate. See `scrapy dedup explain URL`."
@@ -85,6 +83,13 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
     allowed_urls = dict.fromkeys([*(page.url for page in pages.values()), *(item.url for item in items.values())])
     for_feed = sum(item.for_feed for item in items.values())
     return {"store": shown_store, "allowed": [*allowed_urls], "items": len(items), "items_for_a_feed": for_feed}
+
+
+def _duplicates(index: Index, items: Iterable[DroppedItem], named: Iterable[StoredPage]) -> list[StoredPage]:
+    """Return the pages of *items*, and those that are *named*, as far as they are stored as duplicates."""
+    numbers = sorted({item.number for item in items})
+    stored = (page for number in numbers if (page := index.page(number)) is not None)
+    return [page for page in (*stored, *named) if page.original is not None]
 
 
 def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, Any]]:
