@@ -136,7 +136,7 @@ def test_the_item_of_another_spider_is_another() -> None:
 def test_a_set_is_the_same_in_each_process() -> None:
     """Python orders its texts by a hash that is random in each process."""
     line = (
-        "from dedup_middleware import item_codec; import sys; "
+        "from dedup_middleware.index import item_codec; import sys; "
         "sys.stdout.write(item_codec.encode({'tags': {'a', 'b', 'c', 'd', 'e'}}).decode())"
     )
     found = set()
