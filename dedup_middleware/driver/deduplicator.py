@@ -449,7 +449,8 @@ class Deduplication:
         is_over = visit.output is Output.ENDED and visit.items_left == visit.items_yielded
         if visit.claim is not Claim.PENDING or visit.claimed is None or not is_over:
             return
-        if not (visit.items_yielded or visit.items_dropped) or visit.is_list:
+        # Without an item that was kept, or dropped because the store has it.
+        if not (visit.items_yielded or visit.item_texts) or visit.is_list:
             self.void(visit)
             return
         visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))

@@ -37,12 +37,12 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from crawling import Outcome, Running, run_job, write_job
-from local_site import Site
+from local_site import Site, wait_until
 from prose import article, blog, story, zh_story
 from sample_spiders_items import AttrsStory, DataStory, Filed, ForeignStory, PartlyStorable, ScrapyStory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 #: Seconds for one crawl to its end, on a busy machine.
 PATIENCE = 120
@@ -186,9 +186,12 @@ def kinds_of_chains(options: argparse.Namespace) -> list[tuple[str, bool, dict[s
 
 
 def run_chain(
-    told: StorySite, moments: list[float], settings: dict[str, Any], options: argparse.Namespace
+    told: StorySite, moments: Sequence[float], settings: dict[str, Any], options: argparse.Namespace
 ) -> Counter[str]:
-    """Kill a crawl at these *moments*, in seconds, and begin it again; let the last one end. Return what was seen."""
+    """Kill a crawl at these *moments*, and begin it again; let the last one end. Return what was seen.
+
+    A moment is a number of seconds, or, as an integer, of pages that the crawl has asked for.
+    """
     started = time.monotonic()
     spider = FILED if options.filtered else PARTLY_STORABLE if options.unstorable else ARTICLES
     with tempfile.TemporaryDirectory() as scratch:
@@ -196,7 +199,11 @@ def run_chain(
         command = write_job(folder, spider, urls=",".join(told.urls), settings=settings)
         for moment in moments:
             with Running(folder, command) as running:
-                time.sleep(moment)
+                if isinstance(moment, int):
+                    pages = len(told.site.requests) + moment
+                    wait_until(lambda pages=pages: len(told.site.requests) >= pages)
+                else:
+                    time.sleep(moment)
                 running.kill()
         outcome, hung = None, 0
         while outcome is None:
