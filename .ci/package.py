@@ -158,7 +158,7 @@ def try_wheel(scratch: Path, wheel: Path, version: str) -> None:
         sys.exit(f"the feed has {len(kept)} items")
     for command, pattern in (
         (("--version",), f"^dedup-middleware {re.escape(version)}$"),
-        (("log", *named), r"^dropped +100%  http://\S+/ferry\?print=1$"),
+        (("log", *named), r"^dropped +1\.00  http://\S+/ferry\?print=1$"),
         (("store", "info", *named), "^originals +1$"),
         (("report", *named), "^Wrote report.html: 1 duplicate in 2 pages$"),
     ):
