@@ -182,6 +182,8 @@ class ItemContent:
     """Whether their texts are long enough to be compared."""
     texts: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Their texts, until they are stored."""
+    digest: bytes = b""
+    """8 bytes that change with any character of their texts and values; empty if unknown."""
 
     def is_text_of(self, hashes: AbstractSet[bytes]) -> bool:
         """Return whether the texts are most of the text with these clause *hashes*, and nothing else."""

@@ -176,6 +176,29 @@ def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
     assert len(crawled(tmp_path, paper(), **DROP).kept) == 5
 
 
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("114/2024", "141/2024"),
+        ("Open from 3 May 2026", "Open from 4 May 2026"),
+        ("12 seats", "14 seats"),
+        ("a - b", "a + b"),
+    ],
+)
+def test_what_may_be_a_count_for_the_page_is_none_in_its_item(site: Site, tmp_path: Path, was: str, now: str) -> None:
+    """Where an item has it, it is what the project wants."""
+
+    def crawl(line: str) -> Outcome:
+        url = site.add("/a", article("a", [*story(1), line, *story(2, 1)]))
+        command = write_job(tmp_path, "test_changed.Paper", urls=url, settings=FEED | DROP, afresh=True)
+        return run_job(tmp_path, command)
+
+    assert len(crawl(was).kept) == 1
+    assert len(crawl(was).dropped) == 1
+    assert len(crawl(now).kept) == 1
+    assert len(crawl(now).dropped) == 1
+
+
 def test_one_request_may_want_its_page_in_any_case(site: Site, tmp_path: Path, paper) -> None:
     crawled(tmp_path, paper(), **DROP)
     steps = paper()

@@ -89,5 +89,6 @@ def _with_keys(text: Iterable[str]) -> Iterator[tuple[str, str]]:
             if not is_label(line) or not has_number(line):
                 yield line, line
             elif not is_dated(line):
-                is_count = not all_facts([line], counts=False)
+                # "114/2024" may be the name of a case.
+                is_count = any(map(str.isalpha, line)) and not all_facts([line], counts=False)
                 yield "".join(c for c in line if not c.isdecimal()) if is_count else line, line

@@ -6,9 +6,11 @@ Across sites values differ as titles do, and a copy is the page that has the tex
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.address import is_view, is_view_of, site_of
@@ -44,6 +46,7 @@ MAX_FIELDS = 10_000
 _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}|[\d.]{9,}")
 # Sentences that a record shows.
 _MAX_SHOWN = 8
+_DIGEST_BYTES = 8
 # Between a field and its value, as a person reads it.
 _IS = ": "
 
@@ -216,7 +219,7 @@ def _words_of_shown(shown: str) -> str:
     return titles.row_of_all([shown])
 
 
-def content_of(items: Iterable[ItemText]) -> ItemContent:
+def content_of(items: Sequence[ItemText]) -> ItemContent:
     """Return what an original's *items* contain together."""
     weights: dict[bytes, int] = {}
     values: set[bytes] = set()
@@ -225,20 +228,27 @@ def content_of(items: Iterable[ItemText]) -> ItemContent:
         weights |= item.fingerprint.weights
         values.update(map(_hash, item.values))
         texts += item.texts
-    return ItemContent(
-        frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_DISTINCTIVE_WEIGHT, tuple(texts)
-    )
+    has_text = sum(weights.values()) >= MIN_DISTINCTIVE_WEIGHT
+    return ItemContent(frozenset(weights), frozenset(values), has_text, tuple(texts), _digest(items))
 
 
-def item_changes(
-    items: Iterable[ItemText], hashes: AbstractSet[bytes], values: AbstractSet[bytes], *, is_same: bool
-) -> Changes:
-    """Return what is new in *items*, by the *hashes* and *values* they had not before; nothing if all *is same*."""
+def _digest(items: Iterable[ItemText]) -> bytes:
+    """Return 8 bytes that change with any character of the texts and values of *items*, in whatever order they come."""
+    written = sorted(json.dumps([[*item.texts], sorted((v.field, v.written) for v in item.values)]) for item in items)
+    return sha256("\n".join(written).encode()).digest()[:_DIGEST_BYTES]
+
+
+def item_changes(items: Sequence[ItemText], known: ItemContent) -> Changes:
+    """Return what *items* contain that is not in what they were *known* to contain; nothing if that is the same."""
+    content = content_of(items)
+    if content.digest == known.digest != b"":
+        return Changes()
+    new = content.values - known.values
     inserted = dict.fromkeys(
-        f"{value.field}{_IS}{value.written}" for item in items for value in item.values if _hash(value) in values
+        f"{value.field}{_IS}{value.written}" for item in items for value in item.values if _hash(value) in new
     )
-    is_known = is_same or (inserted and not hashes)
-    return Changes(inserted=(*inserted,) if is_known else (*inserted, UNKNOWN))
+    is_shown = inserted and content.hashes <= known.hashes
+    return Changes(inserted=(*inserted,) if is_shown else (*inserted, UNKNOWN))
 
 
 def field_of(own: str) -> str:

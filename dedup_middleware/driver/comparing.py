@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.items import content_of, item_changes
+from dedup_middleware.checks.items import item_changes
 from dedup_middleware.model import Rejection, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import ItemVerdict, within
@@ -37,18 +37,15 @@ def given_again(
 ) -> GivenAgain | None:
     """Return how the held items of an unchanged *visit* compare with those that the store has; ``None`` if it has none.
 
-    *wanting* returns the kinds of the feeds that want an item. Two reads at most. `UncheckableError` for an item that
-    cannot be read.
+    *wanting* returns the kinds of the feeds that want an item. Two reads at most, mostly none. `UncheckableError` for
+    an item that cannot be read.
     """
     own = _own(visit, index)
     if own is None or own.item_content is None or visit.claimed is None:
         return None
     texts = [check.read(visit.claimed, item, visit.budget) for item in visit.held]
-    content, known = content_of(texts), own.item_content
-    changes = item_changes(
-        texts, content.hashes - known.hashes, content.values - known.values, is_same=index.has_items_of(own, content)
-    )
-    return GivenAgain(texts, changes, own.kept.feeds, all(own.kept.has_reached(wanting(item)) for item in visit.held))
+    has_reached = all(own.kept.has_reached(wanting(item)) for item in visit.held)
+    return GivenAgain(texts, item_changes(texts, own.item_content), own.kept.feeds, has_reached)
 
 
 def item_verdict(

@@ -180,15 +180,6 @@ class Lookup:
             return self.text(original.number)
         return self._text(schema.item_text_key(original.number))
 
-    def has_items_of(self, original: StoredPage, content: ItemContent) -> bool:
-        """Return whether the items of *original* have this *content*, and no other. One read."""
-        known = original.item_content
-        if known is None or (known.hashes, known.values) != (content.hashes, content.values):
-            return False
-        # The text of items is stored where it is enough to be compared, and is not that of the page.
-        has_own = known.has_text and not known.is_text_of(original.hashes)
-        return not has_own or [*content.texts] == self.item_text(original)
-
     def gave_the_same(self, page: Page, content: ItemContent, *, several: bool) -> bool:
         """Return whether an unread original still owns the same text, now that its items have this *content*.
 

@@ -266,8 +266,8 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     source: bytes
     features: tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes] | None
     """Title, heading, texts and facts of the context, the digest of the content, the named parts of the URL."""
-    items: tuple[bool, bytes, bytes, bool] | None
-    """Of the content of its items: whether all hashes of the page are in it, the other hashes, values, has_text."""
+    items: tuple[bool, bytes, bytes, bool, bytes] | None
+    """Of the content of its items: whether all hashes of the page are in it, the others, values, has_text, digest."""
     original: tuple[int, Annotated[float, msgspec.Meta(ge=0, le=1)], bytes] | None
     """Of a duplicate: its original's number, its score, and the original's content."""
     standing: tuple[bytes, str, float | None, str] | None = None
@@ -281,7 +281,7 @@ def encode_page(page: StoredPage) -> bytes:
     if content is not None:
         has_all = content.hashes >= page.hashes
         others = content.hashes - page.hashes if has_all else content.hashes
-        items = (has_all, _joined(others), _joined(content.values), content.has_text)
+        items = (has_all, _joined(others), _joined(content.values), content.has_text, content.digest)
     record = _Page(
         _bytes(page.url),
         b"".join(page.identities),
@@ -335,10 +335,13 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
             named=frozenset(_split(named, FAST_HASH_BYTES)),
         )
     if record.items is not None:
-        has_all, others, values, has_text = record.items
+        has_all, others, values, has_text, digest = record.items
         found = frozenset(_split(others, HASH_BYTES))
         content = ItemContent(
-            hashes | found if has_all else found, frozenset(_split(values, FAST_HASH_BYTES)), has_text
+            hashes | found if has_all else found,
+            frozenset(_split(values, FAST_HASH_BYTES)),
+            has_text,
+            digest=digest,
         )
     original, score, original_content = record.original or (None, 0.0, b"")
     return StoredPage(

@@ -384,7 +384,7 @@ class DedupExtension(Listener):
         self.deduplication = None
         stats = self.crawler.stats.get_stats().items()
         numbers = {name.removeprefix("dedup/"): value for name, value in stats if name.startswith("dedup/")}
-        # The counts of records are what `scrapy dedup stats` has, whatever a stats collector makes of them.
+        # `scrapy dedup stats` counts the records; a stats collector of the project's own may count otherwise.
         numbers |= deduplication.recorder.counts.numbers
         summary = messages.at_end(opened, numbers, is_away=deduplication.awaits_store)
         logger.info(summary, extra={"spider": self.crawler.spider})

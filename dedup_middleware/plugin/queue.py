@@ -106,7 +106,12 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
                 break
             if not level:
                 order.count(request)
-        self._served[slot] += 1
+        if slot in self.pqueues:
+            self._served[slot] += 1
+        else:
+            # Nothing waits there: a crawl meets more hosts than it could remember.
+            self._levels.pop(slot, None)
+            del self._first[slot], self._served[slot]
         return request
 
     def _put_off(self, request: Request, level: int) -> None:

@@ -77,7 +77,7 @@ class RequestOrder:
         """Count a *request* that is put off."""
         self._extension.count("requests_last")
         if self._extension.deduplication is not None:
-            self._extension.deduplication.recorder.count_requests("last", 1)
+            self._extension.deduplication.recorder.request_last()
         if (address := address_of(request.url)) is not None:
             self._last[address.form] = self._last.get(address.form, 0) + 1
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-
 NEW, CHANGED, UNCHANGED, GONE, NOT_SEEN = "new", "changed", "unchanged", "gone", "not seen"
 #: The reason of a crawl that has fetched all there was.
 FINISHED = "finished"
@@ -43,6 +42,7 @@ class _Span:
     """Whether a crawl after it has run to its end: what it has not fetched was not there for it."""
 
     def add(self, record: Record, *, is_after: bool) -> None:
+        """Note the *record* of a page, of a crawl before or after; a page is new or changed once for all of these."""
         url = record.url
         if not is_after:
             if record.verdict == VerdictKind.GONE.value:

@@ -102,10 +102,10 @@ class Recorder:
             self._listener.count(name, number)
         self._write(record)
 
-    def count_requests(self, what: str, amount: int) -> None:  # noqa: ARG002 - there is one kind
-        """Count requests that were fetched last."""
+    def request_last(self) -> None:
+        """Count a request that is fetched last."""
         if self._end is not None:
-            self._end.requests_last += amount
+            self._end.requests_last += 1
 
     def ends(self, reason: str) -> None:
         """Note why the crawl ends."""
@@ -159,7 +159,8 @@ class Recorder:
         verdict, match = visit.verdict, visit.verdict.match
         if verdict.kind is VerdictKind.UNCHANGED:
             return visit.standing
-        if verdict.kind is VerdictKind.NEW or visit.released:
+        is_as_new = verdict.kind is VerdictKind.CHANGED and match is None
+        if verdict.kind is VerdictKind.NEW or is_as_new or visit.released:
             return None
         return Standing(
             original=match.original.identities[0] if match else b"",
