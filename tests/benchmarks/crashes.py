@@ -62,7 +62,8 @@ BY_CLASS = {
 }
 OWN_FILTER = {**JSON_LINES, "item_filter": "sample_spiders_items.ScrapyStories"}
 #: Where an item is that was kept; one of no feed has left the pipelines.
-PLACES: dict[type, str] = {ScrapyStory: "feed.jsonl", DataStory: "other.jsonl", AttrsStory: "items.jsonl"}
+NO_FEED = "items.jsonl"
+PLACES: dict[type, str] = {ScrapyStory: "feed.jsonl", DataStory: "other.jsonl", AttrsStory: NO_FEED}
 
 
 def place_by_class(url: str) -> str:
@@ -125,10 +126,12 @@ def witness(
         for item in (item for path in files for item in whole_lines(path)):
             if tales[item["url"]][1] == place:
                 kept[tales[item["url"]]].add(item["url"])
+    # An item that no feed wants goes through the pipelines, as any item of its story does.
+    everywhere = {story for story, _ in kept}
     dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r.get("outcome") == "dropped"]
     told = {tales[r["url"]] for r in dropped}
     return Verdict(
-        lost={story for story, _ in told - kept.keys()},
+        lost={story for story, place in told - kept.keys() if place != NO_FEED or story not in everywhere},
         self_drops=sum(r["url"] == r["original_url"] for r in dropped),
         twice=sum(len(urls) - 1 for urls in kept.values()),
         missing=len(set(tales.values()) - told - kept.keys()),
