@@ -13,7 +13,7 @@ import pytest
 import scrapy
 from crawling import IN_ORDER, run_job, run_scrapy, write_job
 from local_site import Answer
-from prose import article, story
+from prose import article, blog, story
 from test_crashes import FEED
 
 from dedup_middleware import Deduplicator
@@ -154,6 +154,10 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
     assert record["changes"]["inserted"] == ["It was opened again today."]
     assert not any(record["changes"][name] for name in ("deleted", "replaced", "shown_otherwise"))
     assert second.stats["item_dropped_count"] == 4
+    assert second.stats["dedup/unchanged_dropped"] == 4
+    assert "dedup/items/dropped_for_earlier_crawls" not in second.stats
+    assert re.search(r"^    unchanged, items dropped +4$", second.log, re.MULTILINE)
+    assert re.search(r"^    kept +2$", second.log, re.MULTILINE)
     # A third crawl finds all of them as they were.
     third = crawled(tmp_path, [*paper(), {"url": new}], **DROP)
     assert third.kept == []
@@ -257,23 +261,32 @@ def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, pape
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     site.add("/2", Answer("gone", status=404))
     site.add("/new", article("new", story(9)))
-    steps = [{"url": site.url(path), "meta": {"handle_httpstatus_list": [404]}} for path in ("/0", "/1", "/2", "/new")]
+    copy = site.add("/copy", blog("copy", story(9)), host=1)
+    urls = [*map(site.url, ("/0", "/1", "/2", "/new")), copy]
+    steps = [{"url": url, "meta": {"handle_httpstatus_list": [404]}} for url in urls]
     crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
-    expected = {"new": {"/new"}, "changed": {"/1"}, "gone": {"/2"}, "not seen": {"/3", "/4"}, "unchanged": {"/0"}}
+    expected = {
+        "new": {"/new", "/copy"},
+        "changed": {"/1"},
+        "gone": {"/2"},
+        "not seen": {"/3", "/4"},
+        "unchanged": {"/0"},
+    }
     assert changes(tmp_path) == expected
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stdout
     assert f"changed 1\n  {site.url('/1')}\n    + It was opened again today.\n" in shown
     assert "unchanged 1" in shown
+    assert f"  {copy} repeats {site.url('/new')}\n" in shown
     # Over several crawls, a page is named by what became of it in all.
     crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
-    assert changes(tmp_path) == {"unchanged": {"/0", "/1", "/new"}, "not seen": {"/3", "/4"}}
+    assert changes(tmp_path) == {"unchanged": {"/0", "/1", "/new", "/copy"}, "not seen": {"/3", "/4"}}
     first = json.loads((tmp_path / "kept.jsonl").read_text().splitlines()[0])["crawl"]
     assert changes(tmp_path, "--since", first) == expected
     assert changes(tmp_path, "--since", first, "--host", "other.example") == {}
     target = tmp_path / "changes.jsonl"
     written = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "--since", first, "-o", str(target))
     assert written.returncode == 0
-    assert len(target.read_text().splitlines()) == 6
+    assert len(target.read_text().splitlines()) == 7
 
 
 def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path: Path, paper) -> None:

@@ -160,7 +160,7 @@ class TestCrawls:
     def test_the_numbers_add_up(self, browser: Browser) -> None:
         numbers = [int(text) for text in texts(browser, ".tile:not(.bytes) strong")]
         tiles = dict(zip(texts(browser, ".tile dt"), numbers, strict=False))
-        kinds = ("Kept", "Duplicates", "Unchecked", "Without items")
+        kinds = ("Kept", "Duplicates", "Unchecked", "No items kept")
         assert tiles["Pages crawled"] == sum(tiles[kind] for kind in kinds)
         assert tiles["Duplicates"] == browser.run(FOUND)
         of_hosts = texts(browser, "#host-pages td:nth-child(2)")

@@ -67,7 +67,9 @@ def _text(found: Iterable[PageChange]) -> str:
     for change in found:
         counts[change.kind] += 1
         if change.kind != UNCHANGED:
-            shown[change.kind].append(f"  {one_line(change.url)}")
+            record = change.record
+            copy = f" repeats {record.original_url}" if record is not None and record.is_duplicate else ""
+            shown[change.kind].append(f"  {one_line(change.url + copy)}")
         if change.kind == CHANGED and change.record is not None:
             shown[change.kind] += [f"    {line}" for line in change_lines(change.record.changes)]
     return "\n".join(line for kind in KINDS for line in (f"{kind} {counts[kind]}", *shown[kind]))

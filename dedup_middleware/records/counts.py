@@ -19,8 +19,19 @@ if TYPE_CHECKING:
 
     from dedup_middleware.records.log import Record
 
-#: Kinds of page. Each page has one; the first three and tagged duplicates are kept.
-KINDS = ("new", "related", "unchanged", "changed", "duplicate", "without_items", "lists", "unchecked", "skipped")
+#: Kinds of page. Each page has one; the first four and tagged duplicates are kept.
+KINDS = (
+    "new",
+    "related",
+    "unchanged",
+    "changed",
+    "duplicate",
+    "unchanged_dropped",
+    "without_items",
+    "lists",
+    "unchecked",
+    "skipped",
+)
 #: Stands for the host of a URL that has none.
 NO_HOST = "?"
 #: Reasons of unchecked pages that count neither as checked nor as unchecked: the user has switched the plugin off for
@@ -31,7 +42,8 @@ _MAX_PAIRS = 100_000
 # A host name has at most 253 characters, and a scheme and a port a few more.
 _MAX_ORIGIN = 300
 _DUPLICATE, _UNCHECKED = VerdictKind.DUPLICATE.value, VerdictKind.UNCHECKED.value
-_GONE = VerdictKind.GONE.value
+_UNCHANGED, _GONE = VerdictKind.UNCHANGED.value, VerdictKind.GONE.value
+_UNCHANGED_DROPPED = "unchanged_dropped"
 _LITTLE_TEXT = Reason.TOO_LITTLE_TEXT.value
 _FOR_EARLIER = "items/dropped_for_earlier_crawls"
 
@@ -60,6 +72,8 @@ def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | Non
     if verdict == _UNCHECKED:
         is_list = reason == _LITTLE_TEXT and not has_items
         return "skipped" if reason in NOT_COUNTED else "lists" if is_list else verdict
+    if verdict == _UNCHANGED and outcome == Outcome.DROPPED.value:
+        return _UNCHANGED_DROPPED
     return verdict if has_items or verdict == _DUPLICATE else "without_items"
 
 
@@ -82,7 +96,7 @@ def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
         # The items of a page whose items are checked have records of their own.
         numbers["items/kept"] = 0 if reason == Reason.ITEMS_CHECKED.value else kept
         numbers["items/tagged" if outcome == Outcome.TAGGED.value else "items/would_drop"] = would_drop
-        if kind in {"lists", "without_items"}:
+        if kind in {"lists", "without_items", _UNCHANGED_DROPPED}:
             numbers[kind] = 1
         if verdict == _UNCHECKED:
             numbers[f"unchecked/{reason}"] = 1
@@ -106,7 +120,7 @@ class Counts:
     def add(self, record: Record) -> tuple[tuple[str, int], ...]:
         """Count *record*, and return what it adds."""
         numbers = numbers_of(record)
-        if record.items_dropped and record.original_crawl != record.crawl:
+        if record.items_dropped and record.original_crawl != record.crawl and record.verdict != _UNCHANGED:
             original = hash((record.crawl, record.original_url))
             self._for_earlier[original] = self._for_earlier.get(original, 0) + record.items_dropped
             numbers += ((_FOR_EARLIER, record.items_dropped),)
@@ -144,6 +158,7 @@ def summary(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
         return numbers.get(name, 0)
 
     sometimes = (
+        ("unchanged, items dropped", number(_UNCHANGED_DROPPED)),
         ("without items", number("without_items")),
         ("list pages (no items)", number("lists")),
         ("switched off", number(f"unchecked/{Reason.SWITCHED_OFF}")),

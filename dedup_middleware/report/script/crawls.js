@@ -5,7 +5,7 @@ const GROUPS = {
   pages_new: ["new"],
   pages_similar: ["related", "unchanged", "changed"],
   pages_duplicate: ["duplicate"],
-  pages_without_items: ["without_items", "lists"],
+  pages_without_items: ["without_items", "lists", "unchanged_dropped"],
   pages_unchecked: ["unchecked", "skipped"],
 };
 const KINDS_KEPT = ["new", "related", "unchanged", "changed"];
@@ -70,7 +70,7 @@ function renderOverview(summary) {
     ["kept_pages", number(sum(KINDS_KEPT.map((kind) => pages[kind]))), parts(...KINDS_KEPT)],
     ["duplicates", number(pages.duplicate), word("tile_rate", { share: percent(rateOf(pages)) })],
     ["unchecked", number(pagesOf("pages_unchecked", pages)), parts("skipped")],
-    ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists")],
+    ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists", "unchanged_dropped")],
     ["items", number(all.items_dropped), all.items_released ? word("tile_released", { n: all.items_released }) : ""],
     ["bytes", size(summary.bytes), ""],
   ].map(([name, value, more]) => tile(word(`tile_${name}`), value, more, name));
