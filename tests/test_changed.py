@@ -295,6 +295,13 @@ def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path: Path,
     assert "not seen" not in changes(tmp_path)
 
 
+def test_without_records_of_new_pages_no_page_is_called_new_that_the_store_has(tmp_path: Path, paper) -> None:
+    for _ in range(2):
+        crawled(tmp_path, paper(), DEDUP_LOG=f"{tmp_path / 'kept.jsonl'}?new=0")
+    assert changes(tmp_path) == {"unchanged": {f"/{n}" for n in range(5)}}
+    assert "leaves out new pages" in run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stderr
+
+
 def test_without_two_crawls_there_is_nothing_to_compare(tmp_path: Path, paper) -> None:
     crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))

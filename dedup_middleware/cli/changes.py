@@ -12,7 +12,7 @@ import msgspec
 from dedup_middleware.cli.call import add_host_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.records.changes import CHANGED, KINDS, UNCHANGED, changes_since
-from dedup_middleware.records.log import RecordFilter, host_named, log_of
+from dedup_middleware.records.log import RecordFilter, crawl_lines, host_named, log_of
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, tell
 
@@ -37,7 +37,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> None:
     """Print what became of each page, or write it into a file."""
     opts, config = call.opts, call.config
-    found = changes_since(log_of(config), opts.since, RecordFilter(host_named(opts.host)))
+    log = log_of(config)
+    found = changes_since(log, opts.since, RecordFilter(host_named(opts.host)))
+    if not all(line.has_new for line in crawl_lines(log)):
+        tell("DEDUP_LOG leaves out new pages (new=0): they are missing here.")
     if opts.output is not None:
         pages = 0
         with whole_file(Path(opts.output), lambda start: start.startswith(_EXPORT)) as file:

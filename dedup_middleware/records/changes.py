@@ -56,7 +56,9 @@ class _Span:
         elif record.verdict == VerdictKind.CHANGED.value and (known is None or known.kind != NEW):
             self.after[url] = PageChange(url, CHANGED, record)
         elif known is None or known.kind == GONE:
-            kind = UNCHANGED if url in self.before else NEW
+            # The store may have a page that the records have not: those of new pages may be left out.
+            is_known = url in self.before or record.verdict == VerdictKind.UNCHANGED.value
+            kind = UNCHANGED if is_known else NEW
             self.after[url] = PageChange(url, kind, record if kind == NEW else None)
 
 
