@@ -405,7 +405,7 @@ class Changes(NamedTuple):
     inserted: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     replaced: tuple[tuple[str, str], ...] = ()
-    """Pairs: what stood there, and what stands there now; a title comes first."""
+    """Pairs: what stood there, and what stands there now; title and heading come first."""
     is_shown_otherwise: bool = False
     """Whether pictures, media, files, formulas or form values are others."""
 

@@ -55,10 +55,11 @@ COMMENTS = "<section class='comments'><h3>Comments (12)</h3><p>I was there mysel
         page([*TEXT, "The last sentence was written today."]),
         page([*TEXT[1:], TEXT[0]]),
         page(title="The bridge is open"),
+        page().replace("<h1>Bridge</h1>", "<h1>Ferry</h1>"),
         page([f"{TEXT[0]} <img src='/map.png'>", *TEXT[1:]]),
         page([f"{TEXT[0]} It cost 12 million €.", *TEXT[1:]]),
     ],
-    ids=["word", "deleted", "added", "moved", "title", "picture", "number"],
+    ids=["word", "deleted", "added", "moved", "title", "heading", "picture", "number"],
 )
 def test_what_the_content_shows_is_a_change(now: str) -> None:
     assert verdict_of(page(), now) == "changed"

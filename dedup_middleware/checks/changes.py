@@ -1,4 +1,4 @@
-"""Finds what has changed on a page since it was stored: in its title, its main text, and what is not text.
+"""Finds what has changed on a page since it was stored: in its title and heading, its main text, and what is no text.
 
 The frame (menus, teasers, other people's comments) does not count, nor does a date, a time or a count that stands by
 itself in the text: they differ between two fetches of one page.
@@ -43,9 +43,9 @@ def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is
         found = changes_between(text, page.paragraphs)
         if is_cut and not found and page.fingerprint.exact_digest != stored.exact_digest:
             found = Changes(inserted=(UNKNOWN,))
-    if titles.row_of(here.title) != titles.row_of(there.title):
-        found = found._replace(replaced=((there.title, here.title), *found.replaced))
-    return found._replace(is_shown_otherwise=here.marks != there.marks)
+    names = ((there.title, here.title), (there.heading, here.heading))
+    renamed = [(old, new) for old, new in names if titles.row_of(old) != titles.row_of(new)]
+    return found._replace(replaced=(*renamed, *found.replaced), is_shown_otherwise=here.marks != there.marks)
 
 
 def changes_between(before: Iterable[str], now: Iterable[str]) -> Changes:

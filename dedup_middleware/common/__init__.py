@@ -1,1 +1,1 @@
-"""Limits, permissions, URLs and what a terminal shows: what all rooms stand on."""
+"""Holds what all rooms use: limits, file permissions, URLs, and the registry of what other packages add."""

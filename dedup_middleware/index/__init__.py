@@ -1,1 +1,1 @@
-"""Stores pages, posting lists, claims, originals in doubt and dropped items, and finds candidates; gives no verdict."""
+"""Stores pages, posting lists, claims and dropped items, and finds candidates; gives no verdict."""

@@ -65,7 +65,7 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     """What has changed on a page since the store got it: at most 20 of each, sentences cut at 200 characters."""
 
     replaced: list[tuple[str, str]] = []
-    """What stood there, and what stands there now; the title comes first."""
+    """What stood there, and what stands there now; title and heading come first."""
     deleted: list[str] = []
     inserted: list[str] = []
     shown_otherwise: bool = False

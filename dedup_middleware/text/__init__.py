@@ -1,1 +1,1 @@
-"""Splits text into clauses, sentences, words and titles; imports nothing but values of the ground floor."""
+"""Splits text into clauses, sentences, words and titles, and fits it to a terminal."""
