@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dedup_middleware.api import Deduplicator
     from dedup_middleware.extraction import extract_paragraphs, extract_text
     from dedup_middleware.plugin.addon import Addon
-    from dedup_middleware.records.log import Record, Records, open_records
+    from dedup_middleware.records.file import Record, Records, open_records
 
 __version__ = "0.1.0"
 
@@ -30,11 +30,11 @@ __all__ = [
 _HOMES = {
     "Addon": "dedup_middleware.plugin.addon",
     "Deduplicator": "dedup_middleware.api",
-    "Record": "dedup_middleware.records.log",
-    "Records": "dedup_middleware.records.log",
+    "Record": "dedup_middleware.records.file",
+    "Records": "dedup_middleware.records.file",
     "extract_paragraphs": "dedup_middleware.extraction",
     "extract_text": "dedup_middleware.extraction",
-    "open_records": "dedup_middleware.records.log",
+    "open_records": "dedup_middleware.records.file",
 }
 
 

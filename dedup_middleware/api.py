@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page, StoredPage
-    from dedup_middleware.records.log import Record
-    from dedup_middleware.visits.reading import PageReader
+    from dedup_middleware.records.file import Record
+    from dedup_middleware.visits.page_reader import PageReader
 
 __all__ = ["Deduplicator", "Document", "Options"]
 

@@ -270,7 +270,7 @@ _MAX_NAME = 150
 _CUT = "%~"
 
 
-class Place(NamedTuple):
+class DefaultPlace(NamedTuple):
     """The folders in which a spider may have its folder, the best first; all absolute. Creates none of them."""
 
     roots: tuple[Path, ...] = ()
@@ -278,7 +278,7 @@ class Place(NamedTuple):
     """The root in a project, where a command finds a spider by its name."""
 
     @classmethod
-    def of(cls, settings: Mapping[Any, Any], project: Path | None) -> Place:
+    def of(cls, settings: Mapping[Any, Any], project: Path | None) -> DefaultPlace:
         """Return the place of crawls and commands with these *settings* in this working folder.
 
         The roots are in the *project*'s folder, if there is one; in the JOBDIR; and in the user's data folder under the
@@ -377,7 +377,7 @@ class Config:
     log_is_default: bool
     log_has_new: bool
     """Whether new pages have records."""
-    place: Place
+    place: DefaultPlace
     action: Action
     threshold: float
     priority_adjust: int
@@ -427,7 +427,7 @@ class Config:
         }
         store, log = values.pop("store"), values.pop("log")
         scope, scope_reason = _scope(values.pop("scope"), overwritten)
-        place = Place() if store and log is not None else Place.of(settings, project)
+        place = DefaultPlace() if store and log is not None else DefaultPlace.of(settings, project)
         folder = None if spider is None else place.folder(spider)
         config = cls(
             spider=spider,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from forking import Forked, ForkServers
 from local_site import PATIENCE
 
-from dedup_middleware.records.log import Records
+from dedup_middleware.records.file import Records
 from dedup_middleware.stores import default_backend
 
 if TYPE_CHECKING:

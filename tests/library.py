@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Verdict
-    from dedup_middleware.records.log import RecordLog
+    from dedup_middleware.records.file import RecordLog
     from dedup_middleware.visits.durability import DiskWaits, Flush
     from dedup_middleware.visits.visit import Decision, Visit
 

@@ -17,7 +17,7 @@ from test_templates_in_crawls import TOWNS, branch
 from dedup_middleware import Deduplicator, Record
 from dedup_middleware.errors import ConfigError, StoreError, StoreLockedError
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.records.log import Records
+from dedup_middleware.records.file import Records
 
 if TYPE_CHECKING:
     from pathlib import Path

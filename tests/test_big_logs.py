@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records import log as records_log
+from dedup_middleware.records import file as records_file
 from dedup_middleware.records.counts import Counts
-from dedup_middleware.records.log import (
+from dedup_middleware.records.file import (
     CODES,
     Record,
     RecordFilter,
@@ -67,7 +67,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True, params=[64, 1 << 18], ids=["small blocks", "large blocks"])
 def _block_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_log, "_BLOCK", request.param)
+    monkeypatch.setattr(records_file, "_BLOCK", request.param)
 
 
 def write(log: Path, lines: list[str], *, torn: bool) -> None:
@@ -88,7 +88,7 @@ def test_what_is_found_is_what_reading_every_record_finds(
 @settings(max_examples=60)
 def test_the_last_line_is_read_from_the_end(log: Path, lines: list[str]) -> None:
     write(log, lines, torn=False)
-    assert last_line(log) == next(iter([*records_log.lines(log)][::-1]), None)
+    assert last_line(log) == next(iter([*records_file.lines(log)][::-1]), None)
     assert last_crawl_line(log) == next(iter([*crawl_lines(log)][::-1]), None)
 
 
@@ -107,6 +107,6 @@ def test_codes_of_others_count_together(log: Path) -> None:
 
 def test_a_log_that_cannot_be_read_is_a_line(tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match="No records found"):
-        [*records_log.lines(tmp_path / "none")]
+        [*records_file.lines(tmp_path / "none")]
     with pytest.raises(RecordsError, match="cannot be read"):
         [*lines_with(tmp_path, b"x")]

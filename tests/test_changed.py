@@ -17,7 +17,7 @@ from prose import article, blog, story
 from test_crashes import FEED
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.changes import changes_between
+from dedup_middleware.checks.page_changes import changes_between
 from dedup_middleware.model import Changes
 
 if TYPE_CHECKING:

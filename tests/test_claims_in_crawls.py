@@ -95,7 +95,7 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     settings = {
         **FATES,
         "HOLD_UNTIL": {"dedup/waits": 2},
-        "CONSTANTS": {"dedup_middleware.plugin.items:MAX_WAIT": 20},
+        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 20},
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     lost = {i["url"] for i in outcome.dropped if i["type"] != "DuplicateItem"}
@@ -118,7 +118,7 @@ def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):
     settings = {
         **FATES,
         "HOLD_UNTIL": {"dedup/waits/given_up": 1},
-        "CONSTANTS": {"dedup_middleware.plugin.items:MAX_WAIT": 0.2},
+        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 0.2},
         "CONCURRENT_REQUESTS": 1,
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)

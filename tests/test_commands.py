@@ -28,7 +28,7 @@ from scrapy.settings import Settings
 from dedup_middleware.cli.commands import COMMANDS, overview, subcommand
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.shared import index_of
-from dedup_middleware.records.log import Record, RecordLog
+from dedup_middleware.records.file import Record, RecordLog
 from dedup_middleware.stores import default_backend, open_store, store_exists
 from dedup_middleware.stores.base import SCHEMA_VERSION
 

@@ -16,9 +16,9 @@ from prose import article, blog, story, zh_story
 from test_commands import Output, record, run_here, write_log
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.methods.compare.command import Sweep
 from dedup_middleware.methods.compare.corpus import CorpusPage
 from dedup_middleware.methods.compare.results import scores
+from dedup_middleware.methods.compare.run import Sweep
 from dedup_middleware.methods.method import METHODS
 
 if TYPE_CHECKING:

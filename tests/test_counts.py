@@ -17,9 +17,9 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.model import as_time
 from dedup_middleware.records import counts as records_counts
 from dedup_middleware.records.counts import KINDS, Counts
-from dedup_middleware.records.crawls import CrawlLine, FormLast
-from dedup_middleware.records.log import Record, RecordLog, Records, lines
-from dedup_middleware.report.crawls import BARS, Crawls, Hosts
+from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
+from dedup_middleware.records.file import Record, RecordLog, Records, lines
+from dedup_middleware.report.crawl_counts import BARS, Crawls, Hosts
 from dedup_middleware.report.data import gather
 from dedup_middleware.settings import Config
 

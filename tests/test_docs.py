@@ -20,7 +20,7 @@ from crawling import environment, run, scrapy
 from local_site import PATIENCE, wait_until
 from prose import article, blog, story
 
-from dedup_middleware.records.log import Records
+from dedup_middleware.records.file import Records
 from dedup_middleware.settings import Config
 
 if sys.version_info >= (3, 11):

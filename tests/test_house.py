@@ -6,7 +6,9 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -15,9 +17,12 @@ else:
 
 import dedup_middleware
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawls import CrawlLine, FormLast
-from dedup_middleware.records.log import Record
+from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
+from dedup_middleware.records.file import Record
 from dedup_middleware.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dedup_middleware"
@@ -219,8 +224,8 @@ def test_the_changelog_begins_with_the_version() -> None:
 CIRCLES = {
     "dedup_middleware": {"api", "driver.opening"},
     "extraction": {"extraction.features"},
-    "methods.compare.command": {"methods.compare.plots"},
-    "plugin.extension": {"plugin.items", "plugin.queue", "plugin.requests"},
+    "methods.compare.run": {"methods.compare.plots"},
+    "plugin.extension": {"plugin.item_flow", "plugin.queue", "plugin.requests"},
     "stores.files": {"stores.refusals"},
     "stores.memory": {"stores.opened"},
 }
@@ -302,3 +307,18 @@ def changes_in(function: ast.AST) -> list[str]:
         if isinstance(called, ast.Attribute) and called.attr in CHANGES and isinstance(called.value, ast.Attribute):
             found.append(ast.unparse(called))
     return found
+
+
+# --- names
+
+
+def test_no_two_modules_have_one_name() -> None:
+    assert repeated(module.stem for module in MODULES if module.stem != "__init__") == []
+
+
+def test_no_two_classes_have_one_name() -> None:
+    assert repeated(n.name for module in MODULES for n in tree(module).body if isinstance(n, ast.ClassDef)) == []
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]

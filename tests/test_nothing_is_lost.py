@@ -268,12 +268,12 @@ DEFECTS = [
     "index.item_codec:encode",
     "index.dropped_items:DroppedItems.pairs",
     "index.dropped_items:DroppedItems.make_room",
-    "checks.items:ItemCheck.read",
-    "checks.items:ItemCheck.rejection",
+    "checks.item_check:ItemCheck.read",
+    "checks.item_check:ItemCheck.rejection",
     "checks.detector:Detector.check",
     "records.counts:Counts.add",
     "records.recorder:Recorder.evidence",
-    "records.log:RecordLog.append",
+    "records.file:RecordLog.append",
     "plugin.downloader_middleware:identities_of",
     "plugin.extension:DedupExtension.count",
     "plugin.feeds:Feeds.wanting",
@@ -311,7 +311,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    fault = faults("checks.items:ItemCheck.rejection", kind="bug")
+    fault = faults("checks.item_check:ItemCheck.rejection", kind="bug")
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=fault)
     assert outcome.kept == [page, page, copy, copy]
     assert [item["url"] for item in outcome.dropped] == [last, last]

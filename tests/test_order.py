@@ -20,12 +20,12 @@ from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import RFPDupeFilter
 
-from dedup_middleware.order.addresses import address_of
 from dedup_middleware.order.classes import MANY, MAX_CLASSES, MAX_PREFIXES, MAX_TEXTS
-from dedup_middleware.order.order import SAMPLED, Fetched, Order
-from dedup_middleware.order.rules import MAX_KEYS, MAX_SHAPES
-from dedup_middleware.records.log import lines
-from dedup_middleware.report.crawls import Crawls
+from dedup_middleware.order.order import SAMPLED, FetchedPage, Order
+from dedup_middleware.order.url_rules import MAX_KEYS, MAX_SHAPES
+from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.records.file import lines
+from dedup_middleware.report.crawl_counts import Crawls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +61,7 @@ def test_any_text_has_an_address_or_none(text: str) -> None:
     order = Order()
     for url in (text, f"{HOST}/{text}"):
         place = order.place_of(url, HOST + "/")
-        order.learn(Fetched((url,), url, (url,), place))
+        order.learn(FetchedPage((url,), url, (url,), place))
         order.is_last(url, place)
 
 
@@ -80,7 +80,7 @@ class Web:
         is_new = text is not None and text not in self.first
         original = None if text is None else self.first.setdefault(text, url)
         place = self.order.place_of(url, on)
-        return self.order.learn(Fetched((url,), original, tuple(links), place, brings_item=is_new))
+        return self.order.learn(FetchedPage((url,), original, tuple(links), place, brings_item=is_new))
 
     def last(self, urls: Iterable[str], on: str = HOST + "/") -> set[str]:
         """Return those of *urls* that are fetched last."""

@@ -16,7 +16,7 @@ from prose import article, blog, story
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.shared import index_of
-from dedup_middleware.records.log import Records
+from dedup_middleware.records.file import Records
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import Holder
 

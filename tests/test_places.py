@@ -15,7 +15,7 @@ from prose import article, blog, story
 from scrapy.settings import Settings
 
 from dedup_middleware.plugin.feeds import place_of, read_config
-from dedup_middleware.records.log import open_records
+from dedup_middleware.records.file import open_records
 from dedup_middleware.settings import as_file_name
 from dedup_middleware.stores import store_exists
 

@@ -19,7 +19,7 @@ from dedup_middleware import open_records
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import ConfigError, RecordsError
-from dedup_middleware.records.log import CODES, Record, RecordLog, Records, remove_log
+from dedup_middleware.records.file import CODES, Record, RecordLog, Records, remove_log
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
 RECORDS = st.builds(

@@ -24,7 +24,7 @@ from test_commands import run, run_here
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.log import Record, RecordLog, Records
+from dedup_middleware.records.file import Record, RecordLog, Records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.near_misses import NearMisses
 from dedup_middleware.report.page import html, words

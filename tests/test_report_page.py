@@ -16,7 +16,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from test_commands import run_here
 
-from dedup_middleware.records.log import Record, RecordLog, Records
+from dedup_middleware.records.file import Record, RecordLog, Records
 from dedup_middleware.report import page
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import gather

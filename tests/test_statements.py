@@ -20,8 +20,8 @@ from dedup_middleware.common import bounded
 from dedup_middleware.common.urls import canonical_identities, host_of, origin_of
 from dedup_middleware.index import dropped_items, item_codec, schema, transfer
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.plugin import items
-from dedup_middleware.records import log
+from dedup_middleware.plugin import item_flow
+from dedup_middleware.records import file
 from dedup_middleware.visits.durability import Durability
 from dedup_middleware.visits.visit import Decision, Fate
 
@@ -133,7 +133,7 @@ def test_the_limits_are_those_of_the_code():
     assert limit("a stored text") == [model.TEXT_LIMIT]
     assert limit("a dropped item, a stored page") == [item_codec.MAX_BYTES] == [schema._MAX_PAGE]
     assert dropped_items._MAX_BYTES >= item_codec.MAX_BYTES
-    assert limit("a line of an export; of a log") == [transfer.MAX_LINE, log.MAX_LINE]
+    assert limit("a line of an export; of a log") == [transfer.MAX_LINE, file.MAX_LINE]
     assert limit("values in one piece of JSON") == [bounded.MAX_VALUES]
     assert limit("a line or page of an archive") == [archive.MAX_BYTES]
     assert "a hundred times its size, or 64 MB" in SECURITY
@@ -143,7 +143,7 @@ def test_the_limits_are_those_of_the_code():
 
 def test_numbers_of_claims_and_checkpoints():
     assert "for at most two seconds" in DELIVERY
-    assert items.MAX_WAIT == 2
+    assert item_flow.MAX_WAIT == 2
     assert "after every 100 pages" in DELIVERY
     assert Durability.interval == 100
 
@@ -158,7 +158,7 @@ def test_no_more_duplicates_wait_than_requests_may_be_under_way():
     scraper = SimpleNamespace(slot=SimpleNamespace(needs_backout=lambda: is_full))
     settings = SimpleNamespace(getint=lambda _: 3)
     crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(scraper=scraper))
-    wait = items.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
+    wait = item_flow.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
     ended: list[Callable[[], None]] = []
     visits = [SimpleNamespace(fate=Fate.WAIT, is_delivered=False) for _ in range(5)]
     deduplication = SimpleNamespace(

@@ -45,7 +45,7 @@ from dedup_middleware.methods.method import unpacked as unpacked_print
 from dedup_middleware.methods.p_simhash import PSimHash
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
-from dedup_middleware.records.log import parse_record, pass_through_log, pass_through_logs_beside, remove_log
+from dedup_middleware.records.file import parse_record, pass_through_log, pass_through_logs_beside, remove_log
 from dedup_middleware.stores import files
 from dedup_middleware.stores.base import Header
 from dedup_middleware.text.terminal import tell

@@ -16,7 +16,7 @@ from test_commands import Crawled, at_a_terminal, run, run_here, running_crawl, 
 
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.log import Record
+from dedup_middleware.records.file import Record
 from dedup_middleware.report.answers import Answer, Answers
 from dedup_middleware.report.tuning import (
     ENOUGH,

@@ -15,7 +15,7 @@ from test_crashes import FEED, again, fed, killed
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.cli.explain import explain, explanation_text
-from dedup_middleware.records.log import Records
+from dedup_middleware.records.file import Records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.tuning import recorded
 from dedup_middleware.settings import Config

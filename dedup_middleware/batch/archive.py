@@ -31,7 +31,7 @@ from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.schema import whole_text_key
 from dedup_middleware.model import TEXT_LIMIT
 from dedup_middleware.reasons import Reason
-from dedup_middleware.visits.reading import PageReader
+from dedup_middleware.visits.page_reader import PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

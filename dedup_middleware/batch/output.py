@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.api import as_item
 from dedup_middleware.batch.archive import POSITIONS, Read
 from dedup_middleware.batch.pairs import FIELDS
-from dedup_middleware.checks.items import ItemCheck, content_of
+from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common import permissions
 from dedup_middleware.common.budget import UncheckableError, page_budget
 from dedup_middleware.common.registry import required

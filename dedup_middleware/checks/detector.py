@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.address import is_same_address, is_view_of
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment, differences
-from dedup_middleware.checks.changes import changes_of
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
+from dedup_middleware.checks.page_changes import changes_of
 from dedup_middleware.checks.pair import Pair, SiteNames, titled_as
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import canonical_identities, host_of, origin_of

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import add_item_filter
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.errors import CallError
-from dedup_middleware.records.dropped import allow, overrides
-from dedup_middleware.records.log import RecordFilter
+from dedup_middleware.cli.dropped import chosen
+from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
+from dedup_middleware.errors import CallError, NothingFoundError
+from dedup_middleware.index.overrides import Override, read_overrides
+from dedup_middleware.index.shared import index_for_command
+from dedup_middleware.records.file import RecordFilter
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dedup_middleware.cli.call import Call
+    from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.settings import Config
 
 _NAMED = 20
 
@@ -66,6 +74,65 @@ def overrides_text(found: Sequence[dict[str, Any]], *, removed: str | None) -> s
         f"{time[:19].replace('T', ' ')}  {url}\n    {how} {original}"
         for time, url, original in ([one_line(each[key]) for key in ("time", "url", "original_url")] for each in found)
     )
+
+
+def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str, Any]:
+    """Mark the pages that are *wanted*, and in *urls* if it is not empty, as different from their originals.
+
+    The next crawl releases their items. Return the URLs of the pages, the number of these items, and how many of them a
+    feed wanted: these wait for a crawl with such a feed. A page that was allowed before is allowed again.
+    :class:`NothingFoundError` for a URL that is not stored as a duplicate; else as for `index_for_command`.
+    """
+    shown_store = without_secrets(config.store, redact=False)
+    with index_for_command(config.store, "allow") as (_, index):
+        pages: dict[int, StoredPage] = {}
+        items: dict[bytes, DroppedItem] = {}
+        allowed = {override.url for override in read_overrides(index.store)}
+        for url in map(as_requested, urls) if urls else [None]:
+            shown = url and without_secrets(url, redact=config.redact_query)
+            found = {item.key: item for item in chosen(index, replace(wanted, url=shown))}
+            named = [] if url is None else index.same([url_identity(url)])
+            copies = _duplicates(index, found.values(), named)
+            if shown and not copies and not found and shown not in allowed:
+                raise NothingFoundError(
+                    f"{shown} is not stored in {shown_store} as a duplicate. See `scrapy dedup explain URL`."
+                )
+            pages |= {page.number: page for page in copies}
+            items |= found
+        puts = [
+            Override.of(page, original).encode()
+            for page in pages.values()
+            if page.original is not None and (original := index.page(page.original)) is not None
+        ]
+
+        def write() -> None:
+            # Read again: crawls that share the store may have released some of them meanwhile.
+            there = index.dropped.get(items)
+            index.store.write([*puts, *index.dropped.to_release(there, by_person=True)], sync=True)
+
+        index.atomically(write)
+    allowed_urls = dict.fromkeys([*(page.url for page in pages.values()), *(item.url for item in items.values())])
+    for_feed = sum(item.for_feed for item in items.values())
+    return {"store": shown_store, "allowed": [*allowed_urls], "items": len(items), "items_for_a_feed": for_feed}
+
+
+def _duplicates(index: Index, items: Iterable[DroppedItem], named: Iterable[StoredPage]) -> list[StoredPage]:
+    """Return the pages of *items*, and those that are *named*, as far as they are stored as duplicates."""
+    numbers = sorted({item.number for item in items})
+    stored = (page for number in numbers if (page := index.page(number)) is not None)
+    return [page for page in (*stored, *named) if page.original is not None]
+
+
+def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, Any]]:
+    """Return the overrides in a store, oldest first; or those of the page *removed*, which are removed."""
+    with index_for_command(config.store, "allow") as (_, index):
+        found = sorted(read_overrides(index.store), key=lambda override: override.time)
+        if removed is not None:
+            shown = without_secrets(as_requested(removed), redact=config.redact_query)
+            found = [override for override in found if override.url == shown]
+            if found:
+                index.store.write([], [override.key for override in found], sync=True)
+    return [{"url": each.url, "original_url": each.original_url, "time": each.time} for each in found]
 
 
 COMMANDS = {

@@ -16,7 +16,7 @@ from scrapy.spiderloader import get_spider_loader
 from dedup_middleware.common import permissions
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.plugin.feeds import place_of, read_config
-from dedup_middleware.records.log import log_exists
+from dedup_middleware.records.file import log_exists
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import tell

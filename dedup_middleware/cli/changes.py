@@ -11,8 +11,8 @@ import msgspec
 
 from dedup_middleware.cli.call import add_host_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.records.changes import CHANGED, KINDS, UNCHANGED, changes_since
-from dedup_middleware.records.log import RecordFilter, crawl_lines, host_named, log_of
+from dedup_middleware.records.crawl_changes import CHANGED, KINDS, UNCHANGED, changes_since
+from dedup_middleware.records.file import RecordFilter, crawl_lines, host_named, log_of
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, tell
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.records.changes import PageChange
-    from dedup_middleware.records.log import RecordedChanges
+    from dedup_middleware.records.crawl_changes import PageChange
+    from dedup_middleware.records.file import RecordedChanges
 
 # How a line of ours begins.
 _EXPORT = b'{"change": "'

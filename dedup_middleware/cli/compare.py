@@ -171,8 +171,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> None:
     """Print the results."""
     # 25 ms that no other command needs.
-    from dedup_middleware.methods.compare.command import compare  # noqa: PLC0415
     from dedup_middleware.methods.compare.corpus import read_pages  # noqa: PLC0415
+    from dedup_middleware.methods.compare.run import compare  # noqa: PLC0415
 
     corpus = call.opts.corpus
     pages = recorded_pages(corpus, call.settings, tell) if corpus.is_dir() else read_pages(corpus)

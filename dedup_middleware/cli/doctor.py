@@ -29,7 +29,7 @@ from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.feeds import place_of
 from dedup_middleware.plugin.spider_middleware import DropLogFormatter
 from dedup_middleware.records.counts import REMEDIES, Counts, unchecked
-from dedup_middleware.records.log import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
+from dedup_middleware.records.file import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.stores import (
     ON_DISK,

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -23,10 +24,10 @@ from dedup_middleware.cli.explain import explain
 from dedup_middleware.common import permissions
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import item_codec
+from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin.feeds import onto_disk
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.dropped import dropped
-from dedup_middleware.records.log import RecordFilter
+from dedup_middleware.records.file import LAST, RecordFilter
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, tell
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.index.index import Index
     from dedup_middleware.settings import Config
 
 _FIELDS = ("time", "spider", "crawl", "url", "original_url", "score", "type")
@@ -69,9 +71,10 @@ def run(call: Call) -> int:
             count += 1
             yield item
 
-    with dropped(call.config, wanted) as items:
+    with index_for_command(call.config.store, "dropped") as (_, index):
+        items = counted(chosen(index, wanted))
         if target is None:
-            for item in counted(items):
+            for item in items:
                 print(_json(item) if opts.json else item_text(item, columns()))
             if count:
                 return 0
@@ -80,11 +83,21 @@ def run(call: Call) -> int:
             return NOTHING_FOUND if wanted != RecordFilter() else 0
         item_codec.PROJECT.give(call.spider_classes())
         export = _Export(call.settings, target, overwrite=opts.overwrite_output is not None)
-        export.write(item.item for item in counted(items))
+        export.write(item.item for item in items)
     line = json.dumps({"items": count}) if opts.json else f"Wrote {plural(count, 'dropped item')} to {target}"
     # Where the items go to standard output, nothing else does.
     tell(line) if export.is_stdout else print(line)
     return 0
+
+
+def chosen(index: Index, wanted: RecordFilter) -> Iterator[DroppedItem]:
+    """Return the dropped items in a store that are *wanted*, oldest first."""
+    if wanted.crawl == LAST:
+        crawl = ""
+        for item in index.dropped:
+            crawl = item.crawl
+        wanted = replace(wanted, crawl=crawl)
+    return (item for item in index.dropped if wanted.has(item))
 
 
 def _why_none(config: Config, url: str) -> str:

@@ -20,9 +20,9 @@ from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import VerdictKind, is_marked
-from dedup_middleware.order.addresses import address_of
+from dedup_middleware.order.url_shape import address_of
 from dedup_middleware.reasons import Outcome, message_of
-from dedup_middleware.records.log import Record, RecordFilter, Records, crawl_lines, log_exists
+from dedup_middleware.records.file import Record, RecordFilter, Records, crawl_lines, log_exists
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import marked_sentences, one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, styled

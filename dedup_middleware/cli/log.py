@@ -10,7 +10,7 @@ from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import Counts, unchecked
-from dedup_middleware.records.log import RecordFilter, Records, crawl_named, log_of
+from dedup_middleware.records.file import RecordFilter, Records, crawl_named, log_of
 from dedup_middleware.text.terminal import columns, plural, tell
 
 if TYPE_CHECKING:

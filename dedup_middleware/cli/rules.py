@@ -10,8 +10,8 @@ from dedup_middleware.cli.call import add_host_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.order.rules import LEAST_TEXTS, Rules
-from dedup_middleware.records.log import RecordFilter, Records, host_named, log_of
+from dedup_middleware.order.url_rules import LEAST_TEXTS, Rules
+from dedup_middleware.records.file import RecordFilter, Records, host_named, log_of
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, tell
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
 
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.order.rules import Rule
+    from dedup_middleware.order.url_rules import Rule
 
 # What duplicate-url-discarder reads; lower numbers are applied first there.
 _ORDER, _PROCESSOR = 100, "queryRemoval"

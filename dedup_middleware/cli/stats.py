@@ -9,7 +9,7 @@ from dedup_middleware.cli.call import add_crawl_option
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import Counts, summary
-from dedup_middleware.records.log import RecordFilter, Records, crawl_named, log_of
+from dedup_middleware.records.file import RecordFilter, Records, crawl_named, log_of
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import Table, columns, rendered
 

@@ -23,7 +23,7 @@ from dedup_middleware.index import schema, transfer
 from dedup_middleware.index.dropped_items import Release
 from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.records.log import (
+from dedup_middleware.records.file import (
     host_named,
     log_exists,
     pass_through_logs_beside,

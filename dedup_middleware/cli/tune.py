@@ -14,7 +14,7 @@ from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import another
 from dedup_middleware.model import now
-from dedup_middleware.records.log import log_of, open_records
+from dedup_middleware.records.file import log_of, open_records
 from dedup_middleware.report import tuning
 from dedup_middleware.report.answers import Answer, Answers
 from dedup_middleware.report.data import NEARLY, OWN, SAME, stored
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.records.log import Record, Records
+    from dedup_middleware.records.file import Record, Records
     from dedup_middleware.report.tuning import Case
     from dedup_middleware.settings import Config
 

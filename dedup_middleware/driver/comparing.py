@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.items import item_changes
+from dedup_middleware.checks.item_check import item_changes
 from dedup_middleware.model import Rejection, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import ItemVerdict, within
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.checks.items import ItemCheck, ItemText
+    from dedup_middleware.checks.item_check import ItemCheck, ItemText
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import Changes, StoredPage
     from dedup_middleware.visits.visit import Visit

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.checks.items import ItemCheck, content_of
+from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.driver.comparing import given_again, item_verdict
 from dedup_middleware.driver.verdicts import Verdicts
@@ -29,7 +29,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.visits.drops import Drops, Written
 from dedup_middleware.visits.durability import Durability
-from dedup_middleware.visits.reading import PageReader
+from dedup_middleware.visits.page_reader import PageReader
 from dedup_middleware.visits.states import Claim, Event, Output, after
 from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from dedup_middleware.errors import DedupError
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.index.dropped_items import DroppedItem, Pair
+    from dedup_middleware.index.dropped_items import DroppedItem, KeyValue
     from dedup_middleware.model import Match, StoredPage
-    from dedup_middleware.records.crawls import CrawlLine
-    from dedup_middleware.records.log import RecordLog
+    from dedup_middleware.records.crawl_lines import CrawlLine
+    from dedup_middleware.records.file import RecordLog
     from dedup_middleware.visits.durability import DiskWaits, Flush
     from dedup_middleware.visits.visit import Listener
 
@@ -459,9 +459,9 @@ class Deduplication:
 
     def _write(self, visit: Visit, with_items: bool) -> list[bytes]:  # noqa: FBT001 - called back
         """Write the page of *visit*, which is durable; *with_items*, write these, too, and return their keys."""
-        pairs: list[Pair] = []
+        pairs: list[KeyValue] = []
 
-        def items(number: int) -> list[Pair]:
+        def items(number: int) -> list[KeyValue]:
             pairs[:] = self.drops.kept_pairs(visit, number) if with_items else []
             return pairs
 

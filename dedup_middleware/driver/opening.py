@@ -29,11 +29,11 @@ from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
-from dedup_middleware.records.crawls import CrawlLine
-from dedup_middleware.records.log import RecordLog, pass_through_log
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, store_exists
 from dedup_middleware.stores.files import Holder
-from dedup_middleware.visits.reading import BodyDigests
+from dedup_middleware.visits.page_reader import BodyDigests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores import OpenStore
 
-    Pair = tuple[bytes, bytes]
+    KeyValue = tuple[bytes, bytes]
 
 # The two numbers before the packed item.
 _HEAD = 2 * schema.NUMBER_BYTES
@@ -107,7 +107,7 @@ class DroppedItems:
 
     # --- a drop
 
-    def pairs(self, item: DroppedItem, same: bytes = b"") -> list[Pair]:
+    def pairs(self, item: DroppedItem, same: bytes = b"") -> list[KeyValue]:
         """Return what stores *item*, dropped now. Its own pair is first. *same* is equal for all drops of this item."""
         now = time.time_ns() // 1_000
         key = now.to_bytes(8, "big") + os.urandom(4)
@@ -121,7 +121,7 @@ class DroppedItems:
         drop = _Drop(same, len(value))
         return [(_item_key(key), value), (_page_key(item.number, key), schema.encode(drop))]
 
-    def kept_pairs(self, item: DroppedItem) -> list[Pair]:
+    def kept_pairs(self, item: DroppedItem) -> list[KeyValue]:
         """Return what stores *item*, which is kept, until its feed has ended.
 
         It is marked as to be released, by other processes once this one is not at work any more.
@@ -160,7 +160,7 @@ class DroppedItems:
         """Return the keys of the items of the page *number*, oldest first. One scan."""
         return [key for key, _ in self._drops(number)]
 
-    def to_release(self, items: Iterable[DroppedItem], *, by_person: bool = False) -> list[Pair]:
+    def to_release(self, items: Iterable[DroppedItem], *, by_person: bool = False) -> list[KeyValue]:
         """Return what marks these items as to be released; only a person marks again what is marked. One get.
 
         A process that is releasing an item goes on with it.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.index.beside import Beside
     from dedup_middleware.index.claims import OpenClaims
-    from dedup_middleware.index.dropped_items import Pair
+    from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.model import Eligibility, Match, Page
     from dedup_middleware.stores import OpenStore
 
@@ -150,7 +150,7 @@ class Index(Lookup):
         *,
         claim: int | None = None,
         feeds: frozenset[str] | None = frozenset(),
-        items: Callable[[int], list[Pair]] = lambda _: [],
+        items: Callable[[int], list[KeyValue]] = lambda _: [],
     ) -> StoredPage | None:
         """Store *page* as an original that *feeds* have taken, in one batch; what its identity held is superseded.
 
@@ -160,7 +160,7 @@ class Index(Lookup):
         return self.atomically(self._commit, page, claim, feeds, items)
 
     def _commit(
-        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[Pair]]
+        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
     ) -> StoredPage | None:
         if page.known is not None:
             return self._commit_again(page, feeds, items)
@@ -170,7 +170,7 @@ class Index(Lookup):
         former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].has_text_of(page) and _has_given(own[0], page) else None
-        changes = Changes(self, page.run)
+        changes = PageWrite(self, page.run)
         number = (own or ended)[0].number if own or ended else self.new_number(page.url)
         stored = StoredPage.of(page, number, feeds=self._reached(page, known, feeds))
         named = schema.encode_number(number)
@@ -183,7 +183,7 @@ class Index(Lookup):
         return stored
 
     def _commit_again(
-        self, page: Page, feeds: frozenset[str] | None, items: Callable[[int], list[Pair]]
+        self, page: Page, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
     ) -> StoredPage | None:
         """Note that *page*, an unread original, was kept again.
 
@@ -203,7 +203,7 @@ class Index(Lookup):
             self._met_again.add(known.number)
             self._met_by = page.run
             return None
-        changes = Changes(self, page.run)
+        changes = PageWrite(self, page.run)
         changes.puts += items(known.number)
         changes.put_page(stored, None, body=page.body_digest)
         changes.put_or_delete(key, packed)
@@ -242,7 +242,7 @@ class Index(Lookup):
         and whether the page was stored before. *template* is the key of the text that it may fill in, if any.
         """
         own = self.own(page)
-        changes = Changes(self)
+        changes = PageWrite(self)
         number = own[0].number if own else self.new_number(page.url)
         if template:
             changes.puts.append((schema.suspect_key(template, number), b""))
@@ -261,7 +261,7 @@ class Index(Lookup):
         page = self.page(number)
         if page is None or page.pending:
             return
-        changes = Changes(self)
+        changes = PageWrite(self)
         with self._reading:
             changes.replace([page], number, None)
         changes.remove_page(page)
@@ -272,7 +272,7 @@ class Index(Lookup):
 
     def _write(  # noqa: PLR0913 - what is written, by name
         self,
-        changes: Changes,
+        changes: PageWrite,
         stored: StoredPage,
         page: Page,
         own: list[StoredPage],
@@ -396,7 +396,7 @@ def puts_of(
     return puts
 
 
-class Changes:
+class PageWrite:
     """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
 
     def __init__(self, index: Index, run: str = "") -> None:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from dedup_middleware.fingerprints import another, fingerprinter
 from dedup_middleware.index import schema
 from dedup_middleware.index.claims import OpenClaims
-from dedup_middleware.index.index import Changes, Index
+from dedup_middleware.index.index import Index, PageWrite
 from dedup_middleware.index.lookup import ALL
 from dedup_middleware.model import TEXT_LIMIT, StoredPage
 from dedup_middleware.stores import open_store, refusals
@@ -19,7 +19,7 @@ from dedup_middleware.stores.files import Holder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dedup_middleware.index.dropped_items import Pair
+    from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.model import Eligibility, Page
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.opened import Shared
@@ -32,7 +32,7 @@ class SharedIndex(Index):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
-        changes = Changes(self, page.run)
+        changes = PageWrite(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         with self._reading:
             changes.replace([], claimed.number, claimed, page.suppressed, page.note)
@@ -46,14 +46,14 @@ class SharedIndex(Index):
         self.atomically(self._release, number)
 
     def _release(self, number: int) -> None:
-        changes, ended = Changes(self), self._ended(number)
+        changes, ended = PageWrite(self), self._ended(number)
         with self._reading:
             changes.replace(ended, number, None)
         changes.write()
         self.open_claims.touch(*ended)
 
     def _commit(
-        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[Pair]]
+        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
     ) -> StoredPage | None:
         if claim is not None:
             # In one round trip: a transaction reads a key once.

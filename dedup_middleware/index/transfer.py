@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores import OpenStore
 
-    Pair = tuple[bytes, bytes]
+    KeyValue = tuple[bytes, bytes]
 
 FORMAT = "dedup-middleware store"
 #: Bytes of a line: an item, the longest value, has at most 8 MB.
@@ -47,7 +47,7 @@ def is_copy(start: bytes) -> bool:
     return start.startswith(b'{"format": ' + json.dumps(FORMAT).encode("ascii"))
 
 
-def lines_of(header: Header, pairs: Iterable[Pair]) -> Iterator[str]:
+def lines_of(header: Header, pairs: Iterable[KeyValue]) -> Iterator[str]:
     """Yield the lines of a copy of a store with this *header* and these *pairs*, without their ends."""
     count = 0
     yield json.dumps({"format": FORMAT, **json.loads(header.encode())})
@@ -56,7 +56,7 @@ def lines_of(header: Header, pairs: Iterable[Pair]) -> Iterator[str]:
     yield str(count)
 
 
-def pairs_of(store: OpenStore) -> Iterator[Pair]:
+def pairs_of(store: OpenStore) -> Iterator[KeyValue]:
     """Yield what a copy of *store* has; `StoreLockedError` if a crawl is at work in it.
 
     The caller has swept it: then only a crawl at work has claims open.
@@ -72,7 +72,7 @@ def pairs_of(store: OpenStore) -> Iterator[Pair]:
 
 
 @contextmanager
-def opened_copy(path: Path) -> Iterator[tuple[Header, Iterator[Pair]]]:
+def opened_copy(path: Path) -> Iterator[tuple[Header, Iterator[KeyValue]]]:
     """Yield what is in the file *path*: the header of a store, and its pairs; :class:`ConfigError` for another file."""
     try:
         with bounded.opened(path) as file:
@@ -96,7 +96,7 @@ def _header(line: bytes | None) -> Header:
     return Header.decode(json.dumps(fields).encode("ascii"))
 
 
-def _pairs(lines: Iterator[bytes | None]) -> Iterator[Pair]:
+def _pairs(lines: Iterator[bytes | None]) -> Iterator[KeyValue]:
     count, last = 0, b""
     for line in lines:
         if line is None:
@@ -128,8 +128,8 @@ def import_copy(path: Path, uri: str) -> dict[str, int]:
     return {"originals": pages - duplicates, "duplicates": duplicates, "dropped_items": items}
 
 
-def _in_batches(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
-    batch, size = list["Pair"](), 0
+def _in_batches(pairs: Iterator[KeyValue]) -> Iterator[list[KeyValue]]:
+    batch, size = list["KeyValue"](), 0
     for pair in pairs:
         batch.append(pair)
         size += len(pair[1])

@@ -1,7 +1,7 @@
 """Contains the published methods of finding near-duplicates, and `compare`, which measures them on a corpus.
 
 A method is imported only when it is chosen: `methods.method.METHODS` has their names. A crawl that one decides has the
-detector of `methods.detector`, which stands beside the core as `index.beside.Beside` has it.
+detector of `methods.method_detector`, which stands beside the core as `index.beside.Beside` has it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,6 @@ def chosen(name: str) -> bool:
 
 def beside(name: str, store: OpenStore, claims: OpenClaims) -> Beside:
     """Return the method *name* as the detector for *store*; `ConfigError` for bad options."""
-    from dedup_middleware.methods.detector import MethodBeside  # noqa: PLC0415 - few crawls have one
+    from dedup_middleware.methods.method_detector import MethodBeside  # noqa: PLC0415 - few crawls have one
 
     return MethodBeside(method(name), store, claims)

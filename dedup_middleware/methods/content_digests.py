@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dedup_middleware.methods.method import Digest, Method, WeightedSet, feature, one_of, within
-from dedup_middleware.methods.words import by_frequency, content_words, load_dictionary
+from dedup_middleware.methods.vocabulary import by_frequency, content_words, load_dictionary
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:

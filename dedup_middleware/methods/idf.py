@@ -7,7 +7,7 @@ from math import log10
 from typing import TYPE_CHECKING
 
 from dedup_middleware.methods.method import ROUNDING, Digest, within
-from dedup_middleware.methods.words import FrequencyMethod, joined, words
+from dedup_middleware.methods.vocabulary import FrequencyMethod, joined, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from hashlib import md5
 from typing import TYPE_CHECKING
 
 from dedup_middleware.methods.method import ROUNDING, Digest, Method, WeightedSet, feature, within
-from dedup_middleware.methods.words import by_frequency, content_words, joined, load_dictionary
+from dedup_middleware.methods.vocabulary import by_frequency, content_words, joined, load_dictionary
 from dedup_middleware.text.clauses import reduced
 
 if TYPE_CHECKING:

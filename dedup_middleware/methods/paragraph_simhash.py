@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dedup_middleware.common.registry import required
 from dedup_middleware.methods.method import Bits, blocks, distance_of, least_score, one_of, within
 from dedup_middleware.methods.simhash import signs
-from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod, words
+from dedup_middleware.methods.vocabulary import STOP_WORDS, FrequencyMethod, words
 from dedup_middleware.text.clauses import sentences as sentences_of
 
 if TYPE_CHECKING:

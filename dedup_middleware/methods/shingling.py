@@ -29,7 +29,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from dedup_middleware.methods.method import ROUNDING, Method, WeightedSet, feature, one_of, within
-from dedup_middleware.methods.words import load_dictionary, packed, unpacked, words
+from dedup_middleware.methods.vocabulary import load_dictionary, packed, unpacked, words
 from dedup_middleware.text.characters import NOISE
 from dedup_middleware.text.clauses import folded
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xxhash import xxh3_128_intdigest
 
 from dedup_middleware.methods.method import Bits, Method, least_score, within
-from dedup_middleware.methods.words import FrequencyMethod, words
+from dedup_middleware.methods.vocabulary import FrequencyMethod, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -33,7 +33,7 @@ from xxhash import xxh3_64_intdigest
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.methods.method import FEATURE_BYTES, Method, WeightedSet, within
-from dedup_middleware.methods.words import UNSPACED, content_words, load_dictionary, words
+from dedup_middleware.methods.vocabulary import UNSPACED, content_words, load_dictionary, words
 from dedup_middleware.text.characters import HAN
 from dedup_middleware.text.clauses import folded
 

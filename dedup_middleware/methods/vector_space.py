@@ -26,7 +26,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedup_middleware.methods.method import FEATURE_BYTES, Method, WeightedSet, feature, within
-from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod
+from dedup_middleware.methods.vocabulary import STOP_WORDS, FrequencyMethod
 from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dedup_middleware.order.recent import Recent
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.order.addresses import Address
+    from dedup_middleware.order.url_shape import UrlShape
 
 #: Values of a segment under one prefix from which on it is a variable, even if they are words.
 MANY = 4
@@ -32,7 +32,7 @@ class Classes:
         self._texts: Recent[int, tuple[float, float]] = Recent(MAX_TEXTS)
         """Class and text -> its pages, and what they have brought."""
 
-    def wide(self, address: Address) -> str:
+    def wide(self, address: UrlShape) -> str:
         """Return the shape of *address* with ``*`` for each word that varies under its prefix."""
         prefix = address.host
         for segment in address.segments:
@@ -40,7 +40,7 @@ class Classes:
             prefix += "/" + (segment if values or not segment else "*")
         return prefix
 
-    def learn_path(self, address: Address) -> None:
+    def learn_path(self, address: UrlShape) -> None:
         """Note the words in the path of *address*."""
         prefix = address.host
         for segment in address.segments:
@@ -79,7 +79,7 @@ class Classes:
             value = (total + _LEANING * value) / (texts + _LEANING)
         return value
 
-    def keys(self, address: Address, place: int) -> Iterable[int]:
+    def keys(self, address: UrlShape, place: int) -> Iterable[int]:
         """Return the classes of a page at *address* that is linked from *place*, the widest first.
 
         Host; shape, without the words that vary; the same with the names of the parameters, and the place; then, for a

@@ -6,15 +6,15 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from dedup_middleware.order.addresses import address_of
 from dedup_middleware.order.classes import Classes
 from dedup_middleware.order.recent import Recent
-from dedup_middleware.order.rules import Rules
+from dedup_middleware.order.url_rules import Rules
+from dedup_middleware.order.url_shape import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.order.addresses import Address
+    from dedup_middleware.order.url_shape import UrlShape
 
 #: A request whose page is expected to bring less is fetched last: 1 is something new.
 LEAST = 0.15
@@ -27,7 +27,7 @@ _ELSEWHERE = 0.5
 _MAX_SEEN, _MAX_FORMS = 80_000, 5_000
 
 
-class Fetched(NamedTuple):
+class FetchedPage(NamedTuple):
     """What became of a page."""
 
     urls: tuple[str, ...]
@@ -64,7 +64,7 @@ class Order:
         host, place = self._page_place
         return place if url.partition("://")[2].startswith(host + "/") else 0
 
-    def _place(self, page: Address) -> int:
+    def _place(self, page: UrlShape) -> int:
         # No `hash`: the requests of a JOBDIR outlive the process.
         return crc32(f"{self.classes.wide(page)}{page.names}".encode("utf8", "replace")) or 1
 
@@ -78,7 +78,7 @@ class Order:
         digest = blake2b(url.encode("utf8", "replace"), key=self._key, digest_size=4).digest()
         return int.from_bytes(digest, "big") % SAMPLED != 0
 
-    def learn(self, page: Fetched) -> bool:
+    def learn(self, page: FetchedPage) -> bool:
         """Learn from *page*; return whether requests of its host that are fetched last may be worth more now."""
         is_risen = False
         if page.original_url is not None:
@@ -98,7 +98,7 @@ class Order:
         self.classes.add(keys, page.original_url, value)
         return is_risen or before < LEAST <= self.classes.of(keys)
 
-    def _new_links(self, host: str, links: Iterable[str]) -> list[Address]:
+    def _new_links(self, host: str, links: Iterable[str]) -> list[UrlShape]:
         """Return those of the *links* of a page that its *host* has not shown before, and learn their paths."""
         new = [address for url in links if self._note(host, url) and (address := address_of(url)) is not None]
         for address in new:
@@ -106,7 +106,7 @@ class Order:
                 self.classes.learn_path(address)
         return new
 
-    def _best_link(self, page: Address, links: list[Address]) -> float:
+    def _best_link(self, page: UrlShape, links: list[UrlShape]) -> float:
         """Return what the best of these *links* of *page* is expected to bring.
 
         A link to the same shape leads deeper into a trap.

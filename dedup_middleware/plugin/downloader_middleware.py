@@ -16,7 +16,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS, is_cut_off
 from dedup_middleware.model import Fetched, VerdictKind
 from dedup_middleware.plugin.extension import Component
-from dedup_middleware.plugin.items import RELEASE_URL, Entry
+from dedup_middleware.plugin.item_flow import RELEASE_URL, Entry
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PageOptions
 from dedup_middleware.visits.visit import Visit

@@ -34,11 +34,11 @@ from dedup_middleware.model import Action
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
 from dedup_middleware.plugin.feeds import Feeds, read_config
-from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
+from dedup_middleware.plugin.item_flow import Entry, OriginalWait, Passing, Releases, item_entry, item_type
 from dedup_middleware.plugin.requests import RequestOrder
 from dedup_middleware.plugin.threads import Threads, sleep
 from dedup_middleware.records.counts import mostly_unchecked
-from dedup_middleware.records.log import last_crawl_line
+from dedup_middleware.records.file import last_crawl_line
 from dedup_middleware.settings import is_enabled, unknown_settings
 from dedup_middleware.visits.visit import Listener
 

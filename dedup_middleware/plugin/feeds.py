@@ -36,7 +36,7 @@ from scrapy.utils.project import inside_project, project_data_dir
 
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import FeedError
-from dedup_middleware.settings import FOLDER, Config, Place
+from dedup_middleware.settings import FOLDER, Config, DefaultPlace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -319,9 +319,9 @@ def _is_overwritten(uri: str, options: dict[str, Any], settings: BaseSettings) -
     return replaces or issubclass(storage, (S3FeedStorage, GCSFeedStorage))
 
 
-def place_of(settings: BaseSettings) -> Place:
+def place_of(settings: BaseSettings) -> DefaultPlace:
     """Return where a crawl or a command with these *settings*, in this working folder, looks."""
-    return Place.of(settings, project_folder())
+    return DefaultPlace.of(settings, project_folder())
 
 
 def project_folder() -> Path | None:

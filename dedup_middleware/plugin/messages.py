@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.driver.opening import Resources
-    from dedup_middleware.records.crawls import CrawlLine
+    from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
 
 

@@ -11,10 +11,10 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.order.addresses import address_of
-from dedup_middleware.order.order import Fetched, Order
+from dedup_middleware.order.order import FetchedPage, Order
 from dedup_middleware.order.recent import Recent
-from dedup_middleware.records.crawls import MAX_FORMS, FormLast
+from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.records.crawl_lines import MAX_FORMS, FormLast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -119,7 +119,7 @@ class RequestOrder:
             urls = [*request.meta.get("redirect_urls", ()), request.url, response.url]
             place = request.meta.get(PLACE, 0)
         new = visit.items_kept - visit.items_would_drop - visit.items_tagged
-        page = Fetched(tuple(dict.fromkeys(urls)), text, tuple(links), place, brings_item=new > 0)
+        page = FetchedPage(tuple(dict.fromkeys(urls)), text, tuple(links), place, brings_item=new > 0)
         if self._order.learn(page) and request is not None:
             slot = self._extension.crawler.engine.downloader.get_slot_key(request)
             for queue in self.queues:

@@ -18,7 +18,7 @@ from dedup_middleware.common.budget import Budget, UncheckableError, page_budget
 from dedup_middleware.common.urls import item_identity, request_identity
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.extension import Component
-from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing, item_entry, item_type
+from dedup_middleware.plugin.item_flow import RELEASE_URL, Entry, Passing, item_entry, item_type
 from dedup_middleware.plugin.requests import marked
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import one_line

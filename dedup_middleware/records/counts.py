@@ -17,7 +17,7 @@ from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedup_middleware.records.log import Record
+    from dedup_middleware.records.file import Record
 
 #: Kinds of page. Each page has one; the first four and tagged duplicates are kept.
 KINDS = (

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dedup_middleware.checks.items import field_of
+from dedup_middleware.checks.item_check import field_of
 from dedup_middleware.common.budget import Budget
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Standing, VerdictKind
 from dedup_middleware.reasons import Outcome, Reason, message_of
 from dedup_middleware.records.counts import Counts
-from dedup_middleware.records.log import (
+from dedup_middleware.records.file import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.model import Changes, StoredPage
-    from dedup_middleware.records.crawls import CrawlLine, FormLast
-    from dedup_middleware.records.log import RecordLog
+    from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
+    from dedup_middleware.records.file import RecordLog
     from dedup_middleware.visits.visit import Listener, Visit
 
 # For these the difference is clauses, which have no spaces: they are written as in the page.
@@ -282,7 +282,7 @@ _MAX_HOSTS = 10_000
 
 
 @dataclass(slots=True)
-class _Host:
+class _Repeats:
     pages: int = 0
     original: str = ""
     repeats: int = 0
@@ -300,14 +300,14 @@ class OneOriginalAlarm:
     def __init__(self, min_repeats: int = 0) -> None:
         """Warn from *min_repeats* repeats of one original on."""
         self._min_repeats = min_repeats
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._hosts: OrderedDict[str, _Repeats] = OrderedDict()
 
     def note_page(self, host: str, original: str | None) -> tuple[int, int] | None:
         """Note a page of *host* that repeats *original*, or none; O(1).
 
         Return (pages that repeat *original*, pages of the host) the first time that the former are most of the latter.
         """
-        seen = self._hosts.setdefault(host, _Host())
+        seen = self._hosts.setdefault(host, _Repeats())
         self._hosts.move_to_end(host)
         if len(self._hosts) > _MAX_HOSTS:
             self._hosts.popitem(last=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.common import bounded, permissions
 from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.records.log import MAX_LINE, ends_torn
+from dedup_middleware.records.file import MAX_LINE, ends_torn
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import is_marked, now
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import host_at
-from dedup_middleware.records.log import (
+from dedup_middleware.records.file import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
@@ -30,7 +30,7 @@ from dedup_middleware.records.log import (
     lines,
     log_of,
 )
-from dedup_middleware.report.crawls import Crawls
+from dedup_middleware.report.crawl_counts import Crawls
 from dedup_middleware.report.near_misses import NearMisses
 from dedup_middleware.report.tallies import Tallies, score_of, signs
 from dedup_middleware.stores import store_exists

@@ -9,7 +9,7 @@ from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
 from dedup_middleware.report.tallies import score_of
 
 if TYPE_CHECKING:
-    from dedup_middleware.records.log import Record
+    from dedup_middleware.records.file import Record
 
 _RELEASED = Outcome.RELEASED.value
 # The text or the item decided; for the other reasons, a page is kept although it may be a duplicate.

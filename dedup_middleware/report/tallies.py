@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.items import field_of
+from dedup_middleware.checks.item_check import field_of
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.counts import host_at
 from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
@@ -17,7 +17,7 @@ from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.records.log import Record
+    from dedup_middleware.records.file import Record
 
 
 _RELEASED, _FIELD_DIFFERS = Outcome.RELEASED.value, Reason.ITEM_FIELD_DIFFERS.value

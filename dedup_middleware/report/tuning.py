@@ -18,7 +18,7 @@ from dedup_middleware.text.terminal import Table, plural, rendered
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from dedup_middleware.records.log import Record
+    from dedup_middleware.records.file import Record
     from dedup_middleware.report.answers import Answer
 
 #: Thresholds that are evaluated besides the current one.
@@ -59,7 +59,7 @@ class Recorded:
     crawls: int
 
 
-class Row(NamedTuple):
+class ThresholdRow(NamedTuple):
     """The drops at a threshold: at least those that were dropped, at most those with a sufficient score."""
 
     threshold: float
@@ -98,14 +98,14 @@ def _case(number: int, record: Record) -> Case | None:
     return Case(number, record.url, record.original_url, record.score, is_dropped, items)
 
 
-def replay(cases: Iterable[Case], threshold: float) -> Row:
+def replay(cases: Iterable[Case], threshold: float) -> ThresholdRow:
     """Return the drops of *cases* at *threshold*."""
     line = round(threshold, _DIGITS)
     cases = list(cases)
     drops = [case.items for case in cases if case.is_dropped and case.score >= line]
     # A score below the line may have been rounded up to it.
     perhaps = [case.items for case in cases if not case.is_dropped and case.score > line]
-    return Row(threshold, len(drops), sum(drops), len(drops) + len(perhaps), sum(drops) + sum(perhaps))
+    return ThresholdRow(threshold, len(drops), sum(drops), len(drops) + len(perhaps), sum(drops) + sum(perhaps))
 
 
 def borderline(cases: Iterable[Case], threshold: float, count: int, *, labelled: Collection[Answer] = ()) -> list[Case]:
@@ -126,12 +126,12 @@ def borderline(cases: Iterable[Case], threshold: float, count: int, *, labelled:
     return sorted(near, key=lambda case: abs(case.score - line))
 
 
-def rows_of(cases: Sequence[Case], current: float, thresholds: Iterable[float]) -> list[Row]:
+def rows_of(cases: Sequence[Case], current: float, thresholds: Iterable[float]) -> list[ThresholdRow]:
     """Return a row for each of *thresholds* and for the *current* one, the lowest first."""
     return [replay(cases, threshold) for threshold in sorted({*thresholds, current})]
 
 
-def as_dict(found: Recorded, rows: Sequence[Row], current: float) -> dict[str, Any]:
+def as_dict(found: Recorded, rows: Sequence[ThresholdRow], current: float) -> dict[str, Any]:
     """Return the table as plain values."""
     return {
         "threshold": current,
@@ -141,7 +141,7 @@ def as_dict(found: Recorded, rows: Sequence[Row], current: float) -> dict[str, A
     }
 
 
-def tuning_text(found: Recorded, rows: Sequence[Row], current: float, width: int | None = None) -> str:
+def tuning_text(found: Recorded, rows: Sequence[ThresholdRow], current: float, width: int | None = None) -> str:
     """Return the table for a person, in at most *width* columns."""
     now = next(row for row in rows if row.threshold == current)
     cells = [
@@ -166,7 +166,7 @@ def _range(least: int, most: int) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def _change(row: Row, now: Row) -> str:
+def _change(row: ThresholdRow, now: ThresholdRow) -> str:
     if row.threshold == now.threshold:
         return "current"
     fewer, more = now.pages - row.pages, row.pages_at_most - now.pages_at_most

@@ -41,7 +41,7 @@ _OPTIONS = {"store": r"[A-Za-z0-9._-]{1,64}", "timeout": r"(?=.*[1-9])[0-9]{1,4}
 _TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     """A store on a server: its URI without a password, the URL for redis-py, and the options of the URI."""
 
     uri: str
@@ -64,7 +64,7 @@ class Address(NamedTuple):
         )
 
 
-def address(uri: str) -> Address:
+def address(uri: str) -> ServerAddress:
     """Return the address in *uri*; :class:`ConfigError` if *uri* is not valid.
 
     The error shows no part of *uri* but its scheme: a password may stand in any other part of it.
@@ -86,7 +86,7 @@ def address(uri: str) -> Address:
         why = f"names a file that does not exist ({' or '.join(files)})"
     else:
         url = parts._replace(query=urlencode(files)).geturl()
-        return Address(without_secrets(uri, redact=False), url, options)
+        return ServerAddress(without_secrets(uri, redact=False), url, options)
     raise ConfigError(f"DEDUP_STORE={scheme}:… {why}: write {scheme}://USER:PASSWORD@HOST:6379/0?store=NAME")
 
 
@@ -102,7 +102,7 @@ _NOT_ALLOWED = (kinds.AuthenticationError, kinds.AuthorizationError, kinds.NoPer
 class RedisStore(Store):
     """The store at *where*; this process becomes one of its workers by :meth:`join`."""
 
-    def __init__(self, where: Address) -> None:
+    def __init__(self, where: ServerAddress) -> None:
         """Connect; :class:`StoreError` if the server would lose what it is given."""
         self.uri, self.caution = where.uri, where.caution
         self._base = b"{dedup:%b}:" % where.options.get("store", "dedup").encode("ascii")

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.index.dropped_items import Pair
+    from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
     from dedup_middleware.model import Match, Page, StoredPage
-    from dedup_middleware.visits.reading import PageReader
+    from dedup_middleware.visits.page_reader import PageReader
     from dedup_middleware.visits.visit import ItemClasses, Visit
 
 
@@ -149,7 +149,7 @@ class Drops:
                 return StoredItem(item_codec.name_of(type(item)), item_codec.encode(item))
         return None
 
-    def kept_pairs(self, visit: Visit, number: int) -> list[Pair]:
+    def kept_pairs(self, visit: Visit, number: int) -> list[KeyValue]:
         """Return what stores the kept items of *visit*, which becomes the original *number*."""
         pairs = []
         for kept in filter(None, visit.kept):

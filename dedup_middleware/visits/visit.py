@@ -17,7 +17,7 @@ from dedup_middleware.visits.states import Claim, Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dedup_middleware.checks.items import ItemText
+    from dedup_middleware.checks.item_check import ItemText
     from dedup_middleware.errors import DedupError
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.model import Standing, StoredPage

@@ -32,7 +32,7 @@ from dedup_middleware.methods.method import unpacked as unpacked_print
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.model import Kept, StoredPage
-from dedup_middleware.records.log import Records, last_line, lines_with, parse_record
+from dedup_middleware.records.file import Records, last_line, lines_with, parse_record
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.base import Header

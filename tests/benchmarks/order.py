@@ -19,7 +19,7 @@ from crawling import run_job, write_job
 from local_site import Site
 from prose import article, story
 
-from dedup_middleware.order.order import Fetched, Order
+from dedup_middleware.order.order import FetchedPage, Order
 
 HOSTS, PAGES, RUNS = 6, 60, 3
 SETTINGS = {"DOWNLOAD_DELAY": 0.15, "ROBOTSTXT_OBEY": False}
@@ -56,7 +56,7 @@ def cpu() -> float:
         for _ in range(2):
             order.is_last(url, place)
         links = tuple(urls[max(n - 10, 0) : n + 10])
-        order.learn(Fetched((url,), url.partition("?")[0], links, place, brings_item=n % 2 == 0))
+        order.learn(FetchedPage((url,), url.partition("?")[0], links, place, brings_item=n % 2 == 0))
     return (time.process_time() - began) / pages * 1000
 
 

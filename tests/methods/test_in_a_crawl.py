@@ -95,7 +95,7 @@ def test_a_later_crawl_and_the_commands_know_its_store(site, crawl, methods):
 
 @pytest.mark.usefixtures("methods")
 def test_it_learns_from_the_first_pages_and_keeps_what_it_has_learned(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("dedup_middleware.methods.detector.LEARNED_FROM", 3)
+    monkeypatch.setattr("dedup_middleware.methods.method_detector.LEARNED_FROM", 3)
     pages = [(f"http://site/{n}", page(f"Number {n}", n)) for n in range(6)]
     again = [(url.replace("site", "mirror"), html) for url, html in pages]
     uri = f"sqlite:{tmp_path / 'store'}"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.methods import words as module
-from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod, content_words, load_dictionary, words
+from dedup_middleware.methods import vocabulary as module
+from dedup_middleware.methods.vocabulary import STOP_WORDS, FrequencyMethod, content_words, load_dictionary, words
 
 if TYPE_CHECKING:
     from dedup_middleware.methods.method import Text
@@ -104,7 +104,13 @@ class TestDictionary:
     def run(self, script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
         root = str(Path(dedup_middleware.__file__).parents[1])
         environment = {**os.environ, "PYTHONPATH": root, "TMPDIR": str(folder), **environment}
-        command = [sys.executable, "-W", "error", "-c", "from dedup_middleware.methods.words import words;" + script]
+        command = [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            "from dedup_middleware.methods.vocabulary import words;" + script,
+        ]
         return subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=True, encoding="utf8")
 
     def test_another_process_finds_the_same_and_neither_prints_nor_leaves_a_file(self, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dedup_middleware.methods.compare.command import Sweep
-    from dedup_middleware.methods.compare.results import Row
+    from dedup_middleware.methods.compare.results import MethodRow
+    from dedup_middleware.methods.compare.run import Sweep
 
 _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
 _PRECISION, _RECALL, _OTHERS, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
@@ -64,7 +64,7 @@ def _is_picture(path: Path, start: bytes) -> bool:
     return _MAKER.encode("ascii") in start
 
 
-def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
+def comparison(rows: Sequence[MethodRow], corpus: str, *, pure: bool) -> Any:
     """Return precision, recall and F1 of each method, the best on top, beside the time for a page."""
     ordered = sorted(rows, key=lambda row: row.scores.f1 if row.scores else 0.0)
     found = [row.scores for row in ordered if row.scores is not None]
@@ -98,7 +98,7 @@ def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
     return figure
 
 
-def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
+def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[MethodRow]) -> Any:
     """Return precision, recall and F1 over the values of an option."""
     figure = _figure(5)
     axes = figure.subplots()

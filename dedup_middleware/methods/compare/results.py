@@ -62,7 +62,7 @@ def scores(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Scores:
     return Scores(round(precision, _DIGITS), round(recall, _DIGITS), round(f1, _DIGITS), lost)
 
 
-class Row(NamedTuple):
+class MethodRow(NamedTuple):
     """A method and its results."""
 
     method: str
@@ -86,13 +86,15 @@ class Row(NamedTuple):
         return [] if self.scores is None else [*(f"{share:.4f}" for share in self.scores[:3]), str(self.scores.lost)]
 
 
-def rows_of(pages: Sequence[CorpusPage], measured: Mapping[str, Measurement]) -> list[Row]:
+def rows_of(pages: Sequence[CorpusPage], measured: Mapping[str, Measurement]) -> list[MethodRow]:
     """Return a row for each method that was *measured*."""
     labelled = pages[0].cluster is not None
-    return [Row(name, scores(pages, each.originals) if labelled else None, each) for name, each in measured.items()]
+    return [
+        MethodRow(name, scores(pages, each.originals) if labelled else None, each) for name, each in measured.items()
+    ]
 
 
-def comparison_table(rows: Sequence[Row]) -> Table:
+def comparison_table(rows: Sequence[MethodRow]) -> Table:
     """Return scores and costs of each method; without clusters, the number of pages it drops, and costs."""
     labelled = rows[0].scores is not None
     header = ["method", *(_SCORES if labelled else ["drops"]), "ms/page", "bytes/page", "peak MB"]
@@ -105,7 +107,7 @@ def comparison_table(rows: Sequence[Row]) -> Table:
     return Table(header, lines)
 
 
-def sweep_table(option: str, values: Sequence[str], rows: Sequence[Row]) -> Table:
+def sweep_table(option: str, values: Sequence[str], rows: Sequence[MethodRow]) -> Table:
     """Return the scores of each of the *values* of an *option*."""
     lines = [[value, *row.cells()] for value, row in zip(values, rows, strict=True)]
     return Table([option, *_SCORES], lines, names=0)
@@ -114,7 +116,7 @@ def sweep_table(option: str, values: Sequence[str], rows: Sequence[Row]) -> Tabl
 # --- pages without clusters
 
 
-class Pair(NamedTuple):
+class MethodPair(NamedTuple):
     """Two methods side by side."""
 
     method: str
@@ -127,12 +129,12 @@ class Pair(NamedTuple):
     """Both / either, 0-1; 1 if neither drops anything."""
 
 
-def pairs(drops: Mapping[str, AbstractSet[int]]) -> list[Pair]:
+def pairs(drops: Mapping[str, AbstractSet[int]]) -> list[MethodPair]:
     """Return each two of the methods whose *drops* these are, in their order."""
     found = []
     for (one, ours), (other, theirs) in combinations(drops.items(), 2):
         both, either = len(ours & theirs), len(ours | theirs)
-        found.append(Pair(one, other, both, either, round(both / either, _DIGITS) if either else 1.0))
+        found.append(MethodPair(one, other, both, either, round(both / either, _DIGITS) if either else 1.0))
     return found
 
 
@@ -165,7 +167,9 @@ def disputed_table(pages: Sequence[CorpusPage], drops: Mapping[str, AbstractSet[
     return Table(["disputed page", "dropped by", "kept by"], lines, names=3), len(found) - len(shown)
 
 
-def unlabelled_dict(pages: Sequence[CorpusPage], rows: Sequence[Row], drops: Mapping[str, set[int]]) -> dict[str, Any]:
+def unlabelled_dict(
+    pages: Sequence[CorpusPage], rows: Sequence[MethodRow], drops: Mapping[str, set[int]]
+) -> dict[str, Any]:
     """Return all of this for JSON."""
     return {
         "methods": [row.as_dict() for row in rows],

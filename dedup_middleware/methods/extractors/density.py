@@ -23,14 +23,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.names import HEADINGS
-from dedup_middleware.methods.extractors.reading import ancestors_or_self, extracted, read
+from dedup_middleware.methods.extractors.elements import ancestors_or_self, extracted, read
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.extraction import Extracted
-    from dedup_middleware.methods.extractors.reading import Node
+    from dedup_middleware.methods.extractors.elements import Node
 
 #: Elements below this weight are removed.
 LEAST = 0.5

@@ -25,7 +25,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedup_middleware.extraction.blocks import LOOKED_AT, measure
-from dedup_middleware.methods.extractors.reading import extracted, read
+from dedup_middleware.methods.extractors.elements import extracted, read
 from dedup_middleware.text.words import is_unspaced, split_words
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.extraction import Extracted
-    from dedup_middleware.methods.extractors.reading import Line
+    from dedup_middleware.methods.extractors.elements import Line
 
 #: Of one line: the share of links, the logarithm of the number of words, the words on a line of 80 characters.
 Features: TypeAlias = "tuple[float, float, float]"

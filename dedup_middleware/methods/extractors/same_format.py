@@ -21,7 +21,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import collapsed
-from dedup_middleware.methods.extractors.reading import extracted, read
+from dedup_middleware.methods.extractors.elements import extracted, read
 from dedup_middleware.text.clauses import sentences
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.extraction import Extracted
-    from dedup_middleware.methods.extractors.reading import Reading
+    from dedup_middleware.methods.extractors.elements import PageElements
 
 #: The share of the text that is cut off at each of its ends.
 TRIMMED = 0.1
@@ -47,7 +47,7 @@ def by_format(root: _Element, budget: Budget) -> Extracted:
     return extracted(root, reading, paragraphs.keys(), [*paragraphs.values()])
 
 
-def _of_one_format(reading: Reading) -> dict[int, str]:
+def _of_one_format(reading: PageElements) -> dict[int, str]:
     """Return, by the index of its line, the text outside links in the format with the most of such text."""
     amounts: defaultdict[int, int] = defaultdict(int)
     for piece in reading.pieces:

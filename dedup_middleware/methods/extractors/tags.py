@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS
 from dedup_middleware.extraction.names import BOILERPLATE, HEADINGS, HIDDEN, has_mark
-from dedup_middleware.methods.extractors.reading import ancestors_or_self, extracted, read
+from dedup_middleware.methods.extractors.elements import ancestors_or_self, extracted, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.extraction import Extracted
-    from dedup_middleware.methods.extractors.reading import Line, Node, Reading
+    from dedup_middleware.methods.extractors.elements import Line, Node, PageElements
 
 #: Characters of text that the place of an article must contain.
 ENOUGH = 250
@@ -70,7 +70,7 @@ def by_tags(root: _Element, budget: Budget) -> Extracted:
     return extracted(root, reading, chosen)
 
 
-def _places(reading: Reading) -> Iterator[list[bool]]:
+def _places(reading: PageElements) -> Iterator[list[bool]]:
     """Yield for each sign of an article, the clearest first, whether each node is in an element with that sign."""
     nodes = reading.nodes
     yield ancestors_or_self(nodes, (bool(_ARTICLE.search(node.names[:_NAME_LENGTH])) for node in nodes))

@@ -24,7 +24,7 @@ from lxml import etree, html
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed
-from dedup_middleware.methods.extractors.reading import extracted, read
+from dedup_middleware.methods.extractors.elements import extracted, read
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:

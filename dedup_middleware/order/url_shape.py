@@ -17,7 +17,7 @@ _LONG_SEGMENT = 30
 _VARIABLE = "*"
 
 
-class Address(NamedTuple):
+class UrlShape(NamedTuple):
     """An http address without its fragment."""
 
     host: str
@@ -38,7 +38,7 @@ class Address(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def address_of(url: str) -> Address | None:
+def address_of(url: str) -> UrlShape | None:
     """Return the address of *url*; ``None`` if it is not http, or too long to be taken apart.
 
     >>> address_of("http://shop.example/p/12.html?sid=9").form
@@ -63,7 +63,7 @@ def address_of(url: str) -> Address | None:
     host = netloc.rpartition("@")[2].lower()
     variables = {str(place): value for place, value in enumerate(values, 1)} | parameters
     names = f"?{'&'.join(sorted(parameters))}" if parameters else ""
-    return Address(host, tuple(segments), "/".join((host, *segments)), names, variables)
+    return UrlShape(host, tuple(segments), "/".join((host, *segments)), names, variables)
 
 
 def _taken_out(segment: str, values: list[str]) -> str:

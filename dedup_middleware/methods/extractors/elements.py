@@ -78,7 +78,7 @@ class Line(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reading:
+class PageElements:
     """A page in document order, so that a node comes before those in it."""
 
     nodes: list[Node] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Reading:
     lines: list[Line] = field(default_factory=list)
 
 
-def read(root: etree._Element, budget: Budget) -> Reading:
+def read(root: etree._Element, budget: Budget) -> PageElements:
     """Return the page under *root*. O(elements + characters), about four bare parses.
 
     `UncheckableError` if it is truncated, or costs more than the *budget*.
@@ -111,11 +111,11 @@ def read(root: etree._Element, budget: Budget) -> Reading:
 
 
 class _Reader:
-    """Collects a `Reading`, by a method for each kind of event."""
+    """Collects a `PageElements`, by a method for each kind of event."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._reading = Reading()
+        self._reading = PageElements()
         self._formats: dict[tuple[int, tuple[str, ...]], int] = {}
         # Of the open elements: the indices of the block-level ones, and the formats of all.
         self._path = [-1]
@@ -163,7 +163,7 @@ class _Reader:
         self.count += 1
         self._add(comment.tail)
 
-    def finished(self) -> Reading:
+    def finished(self) -> PageElements:
         """Return the reading, with the counts of each node added to those around it."""
         self._flush()
         for node in reversed(self._reading.nodes):
@@ -233,7 +233,7 @@ def ancestors_or_self(nodes: Sequence[Node], flags: Iterable[bool]) -> list[bool
 
 
 def extracted(
-    root: etree._Element, reading: Reading, chosen: Collection[int], paragraphs: Sequence[str] | None = None
+    root: etree._Element, reading: PageElements, chosen: Collection[int], paragraphs: Sequence[str] | None = None
 ) -> Extracted:
     """Return the main text of the page under *root*: the lines *chosen*, by index, or *paragraphs* made of them.
 
@@ -250,5 +250,5 @@ def extracted(
     return Extracted(paragraphs, features, is_doubtful=bool(paragraphs) and not is_echo)
 
 
-def _tag(reading: Reading, line: Line) -> str:
+def _tag(reading: PageElements, line: Line) -> str:
     return reading.nodes[line.node].tag if line.node >= 0 else ""

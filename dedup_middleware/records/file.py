@@ -20,7 +20,7 @@ from dedup_middleware.common.urls import as_in_urls, as_requested, host_of, is_u
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawls import CrawlLine
+from dedup_middleware.records.crawl_lines import CrawlLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

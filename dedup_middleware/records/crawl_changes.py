@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.log import Record, RecordFilter, lines
+from dedup_middleware.records.file import Record, RecordFilter, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dedup_middleware.order.addresses import Address, address_of
 from dedup_middleware.order.recent import Recent
+from dedup_middleware.order.url_shape import UrlShape, address_of
 
 #: Distinct texts that a rule needs.
 LEAST_TEXTS = 2
@@ -24,7 +24,7 @@ _MAX_KEYS_OF_TEXT = 2
 class _Judged(NamedTuple):
     """A page that was fetched and judged."""
 
-    address: Address
+    address: UrlShape
     url: str
     original_url: str
     """Of the page whose text it shows: its own, if it is new."""
@@ -58,7 +58,7 @@ class Rule:
         """The rule in words, the same in each crawl."""
         return f"{self.shape} without {', '.join(sorted(self.left_out))}"
 
-    def key(self, address: Address) -> int:
+    def key(self, address: UrlShape) -> int:
         """Return what is equal for all addresses that differ only in what does not matter."""
         matter = [pair for pair in address.variables.items() if pair[0] not in self.left_out]
         return hash((self.shape, self.left_out, *sorted(matter)))
@@ -74,7 +74,7 @@ class Rules:
         """Key of a rule -> the text of its pages; 0 if they have several."""
         self._keys_of: Recent[int, int] = Recent(MAX_KEYS)
         """Rule and text -> how many keys have that text."""
-        self._of_text: Recent[tuple[str, str], Address] = Recent(MAX_KEYS)
+        self._of_text: Recent[tuple[str, str], UrlShape] = Recent(MAX_KEYS)
         """Shape and original -> the address of a page of that shape with its text."""
 
     def all(self) -> list[Rule]:
@@ -102,7 +102,7 @@ class Rules:
         self._of_text[address.shape, original_url] = address
         return is_withdrawn
 
-    def _learn_rule(self, address: Address, twin: Address) -> None:
+    def _learn_rule(self, address: UrlShape, twin: UrlShape) -> None:
         """Note the rule by which the page at *address* repeats the one at *twin*, if it is new.
 
         Where the shape has too many, the one with the fewest texts is forgotten.
@@ -135,7 +135,7 @@ class Rules:
             rule.against += 1
             rule.against_url = page.url
 
-    def repeats(self, address: Address) -> bool:
+    def repeats(self, address: UrlShape) -> bool:
         """Return whether a page was fetched that, by a rule, has the text of *address*."""
         for rule in self._rules.get(address.shape, ()):
             text = self._texts.get(rule.key(address)) if rule.holds else None

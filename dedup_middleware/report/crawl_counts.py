@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import KINDS, host_at, kind_of
-from dedup_middleware.records.crawls import MAX_FORMS, CrawlLine
+from dedup_middleware.records.crawl_lines import MAX_FORMS, CrawlLine
 
 if TYPE_CHECKING:
-    from dedup_middleware.records.crawls import FormLast
-    from dedup_middleware.records.log import Record
+    from dedup_middleware.records.crawl_lines import FormLast
+    from dedup_middleware.records.file import Record
 
 #: Bars of the chart over time, at the most.
 BARS = 90
