@@ -7,7 +7,7 @@ copyright = "the authors of dedup-middleware"  # noqa: A001 - Sphinx reads this 
 version = release = installed("dedup-middleware")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
-exclude_patterns = ["_build", "README.zh-CN.md"]
+exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 autodoc_typehints = "signature"

@@ -254,7 +254,7 @@ def _weighted_set(packed: bytes) -> WeightedSet:
 
 _ROOM = "dedup_middleware.methods"
 
-#: By name, in the order of docs/benchmarks/compare-methods.md.
+#: By name, in the order of docs/benchmarks/methods.md.
 METHODS = Registry(
     _ROOM,
     {

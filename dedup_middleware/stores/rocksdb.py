@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.errors import StoreError
 
-# Chosen by measurement: docs/benchmarks/capacity.md.
+# Chosen by measurement: docs/benchmarks/measurements.md.
 
 # Nine of ten gets find nothing, and Bloom filters answer those: 1.3 bytes a key, read where the system has mapped their
 # tables, so they are not memory of the process.

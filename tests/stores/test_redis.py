@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dedup_middleware.stores import OpenStore
 
 SCHEME = "test-scheme"
-DOCUMENTED = Path(__file__).parents[2] / "docs" / "deployment" / "several-processes.md"
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "deployment" / "deploy.md"
 
 
 @pytest.fixture
