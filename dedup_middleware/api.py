@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import logging
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from dedup_middleware.checks.item_values import is_item
@@ -314,27 +314,48 @@ class PageContent:
     @classmethod
     def of(cls, url: object, html: object, content: Mapping[str, object]) -> PageContent:
         """Return the page with these arguments; :class:`ConfigError` for a wrong one."""
-        known = [field.name for field in fields(cls)]
+        known = [*cls.__annotations__]
         if unknown := content.keys() - set(known):
             raise ConfigError(f"{min(unknown)!r} is not a part of a page; use {', '.join([*known, 'item'])}")
-        if isinstance(html, (bytearray, memoryview)):
-            html = bytes(html)
-        given = {"url": url, "html": html} | {name: content.get(name) for name in ("text", "title", "encoding")}
+        given = {"url": url} | {name: content.get(name) for name in ("text", "title", "encoding")}
         for name, value in given.items():
-            if not isinstance(value, (str, bytes) if name == "html" else str) and (value is not None or name == "url"):
-                raise ConfigError(f"{name} = {shown(value)} must be str{' or bytes' if name == 'html' else ''}")
+            if not isinstance(value, str if name == "url" else (str, type(None))):
+                raise ConfigError(f"{name} = {shown(value)} must be str")
         if not url:
             raise ConfigError("url = '' is empty; use the URL of the page, or another name")
         paragraphs = content.get("paragraphs")
-        if paragraphs is not None:
-            if given["text"] is not None:
-                raise ConfigError("text= and paragraphs= are the same text; give one of them")
-            if isinstance(paragraphs, (str, bytes, dict)):
-                raise ConfigError(f"paragraphs = {shown(paragraphs)} must be a list of str; use text= for one str")
-            paragraphs = (*cast("Iterable[object]", paragraphs),)
-            if not all(isinstance(line, str) for line in paragraphs):
-                raise ConfigError(f"paragraphs = {shown(paragraphs)} must be a list of str")
-        return cls(**given, paragraphs=paragraphs)  # type: ignore[arg-type]
+        if paragraphs is not None and given["text"] is not None:
+            raise ConfigError("text= and paragraphs= are the same text; give one of them")
+        return cls(html=_as_html(html), paragraphs=_as_paragraphs(paragraphs), **given)  # type: ignore[arg-type]
+
+    @property
+    def lines(self) -> tuple[str, ...] | None:
+        """Its main text, as it was given; ``None`` if the HTML has it."""
+        return self.paragraphs if self.text is None else tuple(self.text.split("\n"))
+
+    @property
+    def size(self) -> int:
+        """The length of the longer of HTML and text."""
+        return max(len(self.html or ""), sum(map(len, self.lines or ())))
+
+
+def _as_html(value: object) -> str | bytes | None:
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if value is None or isinstance(value, (str, bytes)):
+        return value
+    raise ConfigError(f"html = {shown(value)} must be str or bytes")
+
+
+def _as_paragraphs(value: object) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, (str, bytes, dict)):
+        raise ConfigError(f"paragraphs = {shown(value)} must be a list of str; use text= for one str")
+    paragraphs = (*cast("Iterable[str]", value),)
+    if not all(isinstance(line, str) for line in paragraphs):
+        raise ConfigError(f"paragraphs = {shown(paragraphs)} must be a list of str")
+    return paragraphs
 
 
 class Reading:
@@ -361,20 +382,18 @@ class Reading:
 
     def _page(self, identities: tuple[bytes, ...], reader: PageReader, max_bytes: int) -> Page:
         """Return the page; `UncheckableError` if it cannot be read, or costs too much."""
-        content, html, paragraphs = self.content, self.content.html, self.content.paragraphs
-        if content.text is not None:
-            paragraphs = tuple(content.text.split("\n"))
-        if html is None and paragraphs is None:
-            raise UncheckableError(Reason.NOT_TEXT)
-        if max(len(html or ""), sum(map(len, paragraphs or ()))) > max_bytes:
+        content, html, paragraphs = self.content, self.content.html, self.content.lines
+        if content.size > max_bytes:
             raise UncheckableError(Reason.TOO_LARGE)
         budget, features = page_budget(self._milliseconds), PageFeatures(one_line(content.title or ""))
         if html is not None:
             self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
-            if paragraphs is None:
-                return reader.html(Fetched(self.url, identities, b""), self._root, budget)
-            features = reader.extract(self._root, budget).features
-        given = [line for paragraph in paragraphs or () if (line := " ".join(paragraph.split()))]
+            features = reader.extract(self._root, budget).features if paragraphs is not None else features
+        if paragraphs is None:
+            if self._root is None:
+                raise UncheckableError(Reason.NOT_TEXT)
+            return reader.html(Fetched(self.url, identities, b""), self._root, budget)
+        given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
         return reader.paragraphs(self.url, identities, given, features=features, root=self._root, budget=budget)
 
     def checked(self, deduplication: Deduplication, action: Action) -> Visit:

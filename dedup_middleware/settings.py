@@ -420,14 +420,10 @@ class Config:
         feeds, and *overwritten* those that replace what earlier crawls wrote. :class:`ConfigError` for a bad setting.
         """
         values = {name.removeprefix(PREFIX).lower(): s.read(settings.get(name)) for name, s in SETTINGS.items()}
-        changed = {
-            name: _as_text(settings.get(name))
-            for name, s in SETTINGS.items()
-            if values[name.removeprefix(PREFIX).lower()] != s.read(None)
-        }
+        changed = _changed(settings, values)
         store, log = values.pop("store"), values.pop("log")
         scope, scope_reason = _scope(values.pop("scope"), overwritten)
-        place = DefaultPlace() if store and log is not None else DefaultPlace.of(settings, project)
+        place = DefaultPlace.of(settings, project)
         folder = None if spider is None else place.folder(spider)
         config = cls(
             spider=spider,
@@ -458,13 +454,23 @@ class Config:
             )
         if self.log is None:
             return
-        log, store = os.path.realpath(self.log), os.path.realpath(path)
-        if path and (log.startswith(store + os.sep) or log.removeprefix(store) in _BESIDE_A_STORE):
+        log = os.path.realpath(self.log)
+        if path and _is_of_store(log, os.path.realpath(path)):
             raise ConfigError(
                 f"DEDUP_LOG = {str(self.log)!r} is inside DEDUP_STORE = {self.store!r}; use a path outside of it"
             )
         if log in (os.path.realpath(uri.removeprefix("file://")) for uri in feeds):
             raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is also a feed; use a path of its own")
+
+
+def _is_of_store(file: str, store: str) -> bool:
+    return file.startswith(store + os.sep) or file.removeprefix(store) in _BESIDE_A_STORE
+
+
+def _changed(settings: Mapping[Any, Any], values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the *settings* whose *values* differ from the default, as text."""
+    differing = (name for name, s in SETTINGS.items() if values[name.removeprefix(PREFIX).lower()] != s.read(None))
+    return {name: _as_text(settings.get(name)) for name in differing}
 
 
 def _as_text(value: object) -> str:
@@ -506,20 +512,20 @@ class PageOptions:
     @classmethod
     def from_meta(cls, value: object, config: Config) -> PageOptions:
         """Read ``meta["dedup"]``; ``None`` and ``True`` stand for the crawl's settings. ConfigError if not valid."""
-        options = {} if value is None or value is True else value
-        if not isinstance(options, dict) or not options.keys() <= _OPTIONS.keys():
-            allowed = f"use False, or a dict with any of {', '.join(_OPTIONS)}"
-            raise ConfigError(f'meta["dedup"] = {shown(value)} is not valid; {allowed}')
-        given = {
-            name: _OPTIONS[name].read(option, f'meta["dedup"]["{name}"]')
-            for name, option in options.items()
-            if option is not None
-        }
-        if config.action is Action.DRY_RUN and given.get("action") is Action.DROP:
-            given["action"] = Action.DRY_RUN  # a dry run stores no dropped item
-        options = cls(**{"action": config.action, "unchanged": config.unchanged, **given})
-        is_dry = options.action is Action.DRY_RUN and options.unchanged is Unchanged.DROP
-        return replace(options, unchanged=Unchanged.KEEP) if is_dry or options.keep else options
+        options = cls(**{"action": config.action, "unchanged": config.unchanged, **_options_in(value)})
+        if config.action is Action.DRY_RUN and options.action is Action.DROP:
+            options = replace(options, action=Action.DRY_RUN)  # a dry run stores no dropped item
+        keeps = options.keep or (options.action is Action.DRY_RUN and options.unchanged is Unchanged.DROP)
+        return replace(options, unchanged=Unchanged.KEEP) if keeps else options
+
+
+def _options_in(value: object) -> dict[str, Any]:
+    options = {} if value is None or value is True else value
+    if not isinstance(options, dict) or not options.keys() <= _OPTIONS.keys():
+        allowed = f"use False, or a dict with any of {', '.join(_OPTIONS)}"
+        raise ConfigError(f'meta["dedup"] = {shown(value)} is not valid; {allowed}')
+    given = ((name, option) for name, option in options.items() if option is not None)
+    return {name: _OPTIONS[name].read(option, f'meta["dedup"]["{name}"]') for name, option in given}
 
 
 _OPTIONS = {

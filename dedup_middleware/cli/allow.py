@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.dropped_items import DroppedItem
@@ -49,12 +48,12 @@ def run(call: Call) -> None:
         for line in lines:
             print(line)
         return
-    if not (opts.url or opts.all or opts.host or opts.original or opts.crawl or opts.below < math.inf):
+    is_filtered = RecordFilter(opts.host, opts.original, opts.crawl, below=opts.below) != RecordFilter()
+    if not (opts.url or opts.all or is_filtered):
         raise CallError("name the pages by URL, --host, --original, --crawl or --below, or give --all")
     config = call.config
     wanted = RecordFilter.of(config, opts.host, opts.original, crawl=opts.crawl, below=opts.below)
-    report = allow(config, opts.url, wanted)
-    print(json.dumps(report) if opts.json else _allowed_text(report))
+    call.show(allow(config, opts.url, wanted), _allowed_text)
 
 
 def _allowed_text(report: dict[str, Any]) -> str:
@@ -83,27 +82,14 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
     feed wanted: these wait for a crawl with such a feed. A page that was allowed before is allowed again.
     :class:`NothingFoundError` for a URL that is not stored as a duplicate; else as for `index_for_command`.
     """
-    shown_store = without_secrets(config.store, redact=False)
     with index_for_command(config.store, "allow") as (_, index):
         pages: dict[int, StoredPage] = {}
         items: dict[bytes, DroppedItem] = {}
-        allowed = {override.url for override in read_overrides(index.store)}
         for url in map(as_requested, urls) if urls else [None]:
-            shown = url and without_secrets(url, redact=config.redact_query)
-            found = {item.key: item for item in chosen(index, replace(wanted, url=shown))}
-            named = [] if url is None else index.same([url_identity(url)])
-            copies = _duplicates(index, found.values(), named)
-            if shown and not copies and not found and shown not in allowed:
-                raise NothingFoundError(
-                    f"{shown} is not stored in {shown_store} as a duplicate. See `scrapy dedup explain URL`."
-                )
+            found, copies = _wanted(index, config, wanted, url)
             pages |= {page.number: page for page in copies}
-            items |= found
-        puts = [
-            Override.of(page, original).encode()
-            for page in pages.values()
-            if page.original is not None and (original := index.page(page.original)) is not None
-        ]
+            items |= {item.key: item for item in found}
+        puts = [*_overrides_of(index, pages.values())]
 
         def write() -> None:
             # Read again: crawls that share the store may have released some of them meanwhile.
@@ -113,7 +99,27 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
         index.atomically(write)
     allowed_urls = dict.fromkeys([*(page.url for page in pages.values()), *(item.url for item in items.values())])
     for_feed = sum(item.for_feed for item in items.values())
-    return {"store": shown_store, "allowed": [*allowed_urls], "items": len(items), "items_for_a_feed": for_feed}
+    store = without_secrets(config.store, redact=False)
+    return {"store": store, "allowed": [*allowed_urls], "items": len(items), "items_for_a_feed": for_feed}
+
+
+def _wanted(
+    index: Index, config: Config, wanted: RecordFilter, url: str | None
+) -> tuple[list[DroppedItem], list[StoredPage]]:
+    """Return the dropped items that are *wanted*, of the page at *url* if it is named, and their duplicates."""
+    shown = url and without_secrets(url, redact=config.redact_query)
+    items = [*chosen(index, replace(wanted, url=shown))]
+    copies = _duplicates(index, items, [] if url is None else index.same([url_identity(url)]))
+    if shown and not items and not copies and all(shown != override.url for override in read_overrides(index.store)):
+        store = without_secrets(config.store, redact=False)
+        raise NothingFoundError(f"{shown} is not stored in {store} as a duplicate. See `scrapy dedup explain URL`.")
+    return items, copies
+
+
+def _overrides_of(index: Index, pages: Iterable[StoredPage]) -> Iterator[tuple[bytes, bytes]]:
+    for page in pages:
+        if page.original is not None and (original := index.page(page.original)) is not None:
+            yield Override.of(page, original).encode()
 
 
 def _duplicates(index: Index, items: Iterable[DroppedItem], named: Iterable[StoredPage]) -> list[StoredPage]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import shlex
 import sys
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiderloader import get_spider_loader
@@ -42,6 +43,10 @@ class Call:
         self.settings = settings
         self.opts = opts
 
+    def show(self, found: Any, text: Callable[[Any], str]) -> None:
+        """Print what was *found*: with ``--json`` as it is, else as *text* writes it."""
+        print(json.dumps(found) if self.opts.json else text(found))
+
     @cached_property
     def config(self) -> Config:
         """The configuration of the named spider, of the only spider that has crawled, or of the settings.
@@ -56,14 +61,10 @@ class Call:
         if len({(config.store, config.log) for config in known}) == 1:
             return known[0]
         named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
-        on_command_line = any((self.settings.getpriority(n) or 0) >= SETTINGS_PRIORITIES["cmdline"] for n in named)
-        if known and not on_command_line:
-            names = [str(config.spider) for config in known]
-            example = shlex.join(["--spider", names[0]])
-            raise ConfigError(
-                f"Several spiders have a store or records: {', '.join(names)}. Name one, as in {example}."
-            )
-        if not known and errors:
+        priorities = [self.settings.getpriority(name) or 0 for name in named]
+        if known and max(priorities, default=0) < SETTINGS_PRIORITIES["cmdline"]:
+            raise _several(known)
+        if errors and not known:
             raise errors[0]
         if not named:
             looked = " or ".join(map(str, place.roots)) or "any folder"
@@ -120,6 +121,12 @@ class Call:
         except Exception as error:  # noqa: BLE001 - a module of the project can raise anything
             tell(f"Cannot load the project's spiders ({error!r}). Their own settings are ignored.")
             return None
+
+
+def _several(configs: Iterable[Config]) -> ConfigError:
+    names = [str(config.spider) for config in configs]
+    example = shlex.join(["--spider", names[0]])
+    return ConfigError(f"Several spiders have a store or records: {', '.join(names)}. Name one, as in {example}.")
 
 
 def _in_use(configs: list[Config]) -> list[Config]:

@@ -181,6 +181,17 @@ def _fail(trouble: str) -> NoReturn:
     sys.exit(TROUBLE)
 
 
+def _name_in(words: Sequence[str]) -> str:
+    """Return the name of the subcommand that *words* begin with; without one, end with the help, or an error."""
+    name = " ".join(words[: 2 if words[0] == "store" else 1])
+    if name in {"store", "store -h", "store --help"}:
+        _show(overview("store "), WRONG_CALL if name == "store" else 0)
+    if name not in COMMANDS:
+        meant = f"store {words[0]}" if f"store {words[0]}" in COMMANDS else name
+        wrong_call(f"unknown command {name!r}{suggestion(meant, [*COMMANDS, 'store'])}")
+    return name
+
+
 class Command(ScrapyCommand):
     """Runs a subcommand; a user's mistake is one line and an exit status."""
 
@@ -207,22 +218,15 @@ class Command(ScrapyCommand):
         super().process_options(args, opts)
         if args:
             wrong_call(f"unexpected argument {args[0]}. The options of a command follow its name")
-        words = opts.words
         if opts.version:
             _show(f"dedup-middleware {__version__}")
-        if opts.help or not words:
+        if opts.help or not opts.words:
             _show(overview(), 0 if opts.help else WRONG_CALL)
-        length = 2 if words[0] == "store" else 1
-        self.name = " ".join(words[:length])
-        if self.name in {"store", "store -h", "store --help"}:
-            _show(overview("store "), WRONG_CALL if self.name == "store" else 0)
-        if self.name not in COMMANDS:
-            name = f"store {words[0]}" if f"store {words[0]}" in COMMANDS else self.name
-            wrong_call(f"unknown command {self.name!r}{suggestion(name, [*COMMANDS, 'store'])}")
+        self.name = _name_in(opts.words)
         if trouble := old_scrapy():
             _fail(trouble)
         try:
-            opts.subcommand = Parser(self.name).read(words[length:])
+            opts.subcommand = Parser(self.name).read(opts.words[len(self.name.split()) :])
         except ImportError as error:
             _fail(missing_package(error))
         assert self.settings is not None

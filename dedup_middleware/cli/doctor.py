@@ -167,7 +167,10 @@ def _plugin(settings: BaseSettings) -> Iterator[Finding]:
             yield Finding(NOTE, "plugin", "not in a project: the script that crawls decides whether the add-on is on")
         return
     yield Finding(OK, "plugin", "the add-on is on")
-    settings = settings.copy()
+    yield from _components(settings.copy())
+
+
+def _components(settings: BaseSettings) -> Iterator[Finding]:
     addon.Addon().update_settings(settings)
     for name, path, priority in addon.COMPONENTS:
         kind = load_object(path)

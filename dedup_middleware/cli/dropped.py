@@ -8,6 +8,7 @@ import os
 import sys
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -62,32 +63,30 @@ def run(call: Call) -> int:
     """Print or export the chosen items; return 3 if a filter matches none. The store stays as it is."""
     opts = call.opts
     wanted = RecordFilter.of(call.config, opts.host, opts.original, opts.url, crawl=opts.crawl, below=opts.below)
-    target = opts.overwrite_output or opts.output
-    count = 0
-
-    def counted(items: Iterator[DroppedItem]) -> Iterator[DroppedItem]:
-        nonlocal count
-        for item in items:
-            count += 1
-            yield item
-
     with index_for_command(call.config.store, "dropped") as (_, index):
-        items = counted(chosen(index, wanted))
-        if target is None:
-            for item in items:
-                print(_json(item) if opts.json else item_text(item, columns()))
-            if count:
-                return 0
-            is_alone = wanted == RecordFilter.of(call.config, None, None, opts.url)
-            tell(_why_none(call.config, opts.url) if opts.url and is_alone else f"No such dropped item. {_REMOVED}")
-            return NOTHING_FOUND if wanted != RecordFilter() else 0
-        item_codec.PROJECT.give(call.spider_classes())
-        export = _Export(call.settings, target, overwrite=opts.overwrite_output is not None)
-        export.write(item.item for item in items)
-    line = json.dumps({"items": count}) if opts.json else f"Wrote {plural(count, 'dropped item')} to {target}"
+        items = chosen(index, wanted)
+        if target := opts.overwrite_output or opts.output:
+            _export(call, items, target)
+            return 0
+        item = None
+        for item in items:
+            print(_json(item) if opts.json else item_text(item, columns()))
+        if item is not None:
+            return 0
+        is_alone = opts.url and wanted == RecordFilter.of(call.config, None, None, opts.url)
+        tell(_why_none(call.config, opts.url) if is_alone else f"No such dropped item. {_REMOVED}")
+        return NOTHING_FOUND if wanted != RecordFilter() else 0
+
+
+def _export(call: Call, items: Iterator[DroppedItem], target: str) -> None:
+    numbers = count(1)
+    item_codec.PROJECT.give(call.spider_classes())
+    export = _Export(call.settings, target, overwrite=call.opts.overwrite_output is not None)
+    export.write(item.item for item, _ in zip(items, numbers, strict=False))
+    written = next(numbers) - 1
+    line = json.dumps({"items": written}) if call.opts.json else f"Wrote {plural(written, 'dropped item')} to {target}"
     # Where the items go to standard output, nothing else does.
     tell(line) if export.is_stdout else print(line)
-    return 0
 
 
 def chosen(index: Index, wanted: RecordFilter) -> Iterator[DroppedItem]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -43,11 +42,7 @@ def explain(config: Config, url: str) -> dict[str, Any]:
     """Return what the store and the records contain of *url*; :class:`NothingFoundError` if that is nothing."""
     url = as_requested(url)
     shown = without_secrets(url, redact=config.redact_query)
-    last = None
-    if config.log is not None and log_exists(config.log):
-        for record in Records(config.log, RecordFilter(url=shown)):
-            last = record.standing_on(last)
-    stored, last_form, note = None, fetched_last(config, url), ""
+    last, stored, last_form, note = _last_record(config, shown), None, fetched_last(config, url), ""
     try:
         stored = _stored(config, url)
     except StoreLockedError as error:
@@ -59,6 +54,14 @@ def explain(config: Config, url: str) -> dict[str, Any]:
         raise NothingFoundError(f"Nothing found for {shown} in the store {store}{log}. {why}")
     found = None if last is None else last.as_dict()
     return {"url": shown, "record": found, "stored": stored, "fetched_last": last_form, "note": note}
+
+
+def _last_record(config: Config, shown: str) -> Record | None:
+    last = None
+    if config.log is not None and log_exists(config.log):
+        for record in Records(config.log, RecordFilter(url=shown)):
+            last = record.standing_on(last)
+    return last
 
 
 def fetched_last(config: Config, url: str) -> dict[str, Any] | None:
@@ -94,35 +97,37 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
+    is_copy = page.original is not None
     original = None if page.original is None else index.page(page.original)
-    text = index.text(page.number)
-    held = page.hashes
     # The marks belong to the verdict: of an original that has another text by now there are none.
     has_changed = original is not None and not original.is_original_of(page)
-    if original is not None and not has_changed:
-        held = original.hashes
-        nearly = compare(
-            text, index.text(original.number), has=lambda clause: fingerprint.hash(clause) in original.hashes
-        )
-        held |= frozenset(map(fingerprint.hash, nearly.near))
-    is_gone = has_changed or (page.original is not None and original is None)
+    text = index.text(page.number)
+    is_held = original is not None and not has_changed
+    held = _held(index, text, original, fingerprint) if original is not None and is_held else page.hashes
+    marked = marked_sentences(text, held, fingerprint.hash)
+    sentences = [(each.text, None if each.share is None else round(each.share, 4)) for each in marked]
     return {
-        "kind": "original" if page.original is None else "duplicate",
+        "kind": "duplicate" if is_copy else "original",
         "since": page.time,
         "crawl": page.run,
         "text": page.text_mark,
         "clauses": len(page.hashes),
         "original_url": original.url if original else None,
         "original_changed": has_changed,
-        "score": page.score if page.original is not None else None,
-        "sentences": [
-            {"text": s.text, "share": None if s.share is None or is_gone else round(s.share, 4)}
-            for s in marked_sentences(text, held, fingerprint.hash)
-        ],
+        "score": page.score if is_copy else None,
+        "sentences": [{"text": text, "share": share if is_held or not is_copy else None} for text, share in sentences],
     }
 
 
+def _held(index: Index, text: list[str], original: StoredPage, fingerprint: Fingerprinter) -> frozenset[bytes]:
+    """Return the clauses of *text* that *original* contains, exactly or nearly."""
+    theirs = index.text(original.number)
+    nearly = compare(text, theirs, has=lambda clause: fingerprint.hash(clause) in original.hashes)
+    return original.hashes | frozenset(map(fingerprint.hash, nearly.near))
+
+
 _LISTED = 10
+_ITEMS_TOO = "In a crawl, its items are compared too before they are dropped."
 _REPEATED = 0.5
 #: Repeated sentences of a record that are shown.
 _SENTENCES = 2
@@ -141,26 +146,24 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> None:
     """Print the explanation, or the record that the page would have."""
     opts = call.opts
-    # Two files need no store.
-    config = call.config_of(opts.spider) if opts.other and opts.html and opts.other_html else call.config
-    if opts.other is not None:
-        here, there = ((opts.url, opts.html), (opts.other, opts.other_html))
-        found = examined(config, *((url, None if name is None else _read(name)) for url, name in (here, there)))
-        print(json.dumps(_as_dict(found)) if opts.json else examined_text(found))
-        return
-    if opts.other_html is not None:
+    if opts.other is None and opts.other_html is not None:
         raise ConfigError("--other-html needs the URL of the other page: use `explain URL OTHER --other-html FILE`.")
-    if opts.html is None:
-        explanation = explain(config, opts.url)
-        print(json.dumps(explanation) if opts.json else explanation_text(explanation, columns()))
-        return
-    record = would_be_checked(config, opts.url, _read(opts.html))
-    if opts.json:
-        print(record.to_line())
-        return
-    print(record_text(record, columns()))
-    if record.is_duplicate:
-        print("In a crawl, its items are compared too before they are dropped.")
+    html, other_html = (None if name is None else _read(name) for name in (opts.html, opts.other_html))
+    if opts.other is not None:
+        # Two files need no store.
+        config = call.config_of(opts.spider) if html and other_html else call.config
+        found = examined(config, (opts.url, html), (opts.other, other_html))
+        call.show(_as_dict(found), examined_text)
+    elif html is None:
+        call.show(explain(call.config, opts.url), lambda found: explanation_text(found, columns()))
+    else:
+        _show_checked(would_be_checked(call.config, opts.url, html), as_json=opts.json)
+
+
+def _show_checked(record: Record, *, as_json: bool) -> None:
+    print(record.to_line() if as_json else record_text(record, columns()))
+    if record.is_duplicate and not as_json:
+        print(_ITEMS_TOO)
 
 
 def _as_dict(found: Examined) -> dict[str, Any]:
@@ -184,9 +187,8 @@ def _as_dict(found: Examined) -> dict[str, Any]:
     }
 
 
-def examined_text(found: Examined) -> str:
+def examined_text(shown: dict[str, Any]) -> str:
     """Return how two pages compare for a person: the verdict, then each check."""
-    shown = _as_dict(found)
     where = "same site, " + ("same" if shown["same_address"] else "another") + " address"
     reason = f": {shown['reason']} ({message_of(shown['reason'])})" if shown["reason"] else ""
     lines = [
@@ -197,7 +199,7 @@ def examined_text(found: Examined) -> str:
         styled(shown["verdict"], "bold") + reason,
     ]
     if shown["verdict"] == VerdictKind.DUPLICATE:
-        lines.append("In a crawl, its items are compared too before they are dropped.")
+        lines.append(_ITEMS_TOO)
     for check in shown["checks"]:
         lines.append(
             f"  {'rejects' if check['reason'] else 'passes ':<8} {check['check']:<18} {check['reason'] or ''}".rstrip()
@@ -218,21 +220,23 @@ def record_text(record: Record, width: int | None = None) -> str:
     # All duplicates have an outcome of their own; other pages are kept.
     what = one_line(record.outcome if record.outcome != Outcome.KEPT else record.verdict)
     score = "" if record.score is None else f"{record.score:.2f}"
-    details = [
-        ("original", record.original_url),
-        ("reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))),
-        *(("differs", own) for own in record.difference),
-        *(("changed", line) for line in change_lines(record.changes)),
-        *(("repeats", sentence) for sentence in record.evidence[:_SENTENCES]),
-        ("time", record.time[:19].replace("T", " ")),
-    ]
-    lines = [f"{what:<10} {score:>4}  ", *(f"    {name:<8}  " for name, text in details if text)]
-    texts = [record.url, *(text for _, text in details if text)]
+    details = [(name, text) for name, text in _details(record) if text]
+    lines = [f"{what:<10} {score:>4}  ", *(f"    {name:<8}  " for name, _ in details)]
+    texts = [record.url, *(text for _, text in details)]
     rest = [None if width is None else width - len(line) for line in lines]
     lines[0] = lines[0].replace(what, styled(what, _STYLES.get(what, "bold")), 1)
     return "\n".join(
         line + shortened(one_line(text), most) for line, text, most in zip(lines, texts, rest, strict=True)
     )
+
+
+def _details(record: Record) -> Iterator[tuple[str, str | None]]:
+    yield "original", record.original_url
+    yield "reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))
+    yield from (("differs", own) for own in record.difference)
+    yield from (("changed", line) for line in change_lines(record.changes))
+    yield from (("repeats", sentence) for sentence in record.evidence[:_SENTENCES])
+    yield "time", record.time[:19].replace("T", " ")
 
 
 def explanation_text(explanation: dict[str, Any], width: int | None = None) -> str:
@@ -258,33 +262,34 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
 
 
 def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
-    since, sentences = one_line(stored["since"][:19].replace("T", " ")), stored["sentences"]
-    if stored["kind"] == "duplicate":
-        if stored["original_url"] is None:
-            yield f"Stored {since} as a duplicate of a page that is not stored any more:"
-        else:
-            yield f"Stored {since} as a duplicate ({stored['score']:.2f} of its text) of"
-            if stored["original_changed"]:
-                yield f"  {one_line(stored['original_url'])}, which has changed since"
-                yield "Its text:"
-            else:
-                yield f"  {one_line(stored['original_url'])}"
-                yield "Its text ('=' repeated, '+' not repeated, ' ' too short to compare):"
-        for sentence in sentences:
-            share = sentence["share"]
-            yield f"  {' ' if share is None else '=' if share >= _REPEATED else '+'} {one_line(sentence['text'])}"
-    else:
-        repeats = stored["repeated_by"]
-        count = plural(len(repeats), "page")
-        yield f"Stored {since} as an original of {stored['clauses']} clauses, repeated by {count}:"
-        yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
-        if stored["nearest"] is not None:
-            yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"
-            yield f"  {one_line(stored['nearest']['url'])}"
-        yield "Its text:"
-        yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)
-    if not sentences:
+    since = one_line(stored["since"][:19].replace("T", " "))
+    yield from (_lines_of_copy if stored["kind"] == "duplicate" else _lines_of_original)(since, stored)
+    for sentence in stored["sentences"]:
+        share = sentence["share"]
+        mark = " " if share is None or stored["kind"] == "original" else "=" if share >= _REPEATED else "+"
+        yield f"  {mark} {one_line(sentence['text'])}"
+    if not stored["sentences"]:
         yield "  (not stored)"
+
+
+def _lines_of_copy(since: str, stored: dict[str, Any]) -> Iterator[str]:
+    if stored["original_url"] is None:
+        yield f"Stored {since} as a duplicate of a page that is not stored any more:"
+        return
+    changed = stored["original_changed"]
+    yield f"Stored {since} as a duplicate ({stored['score']:.2f} of its text) of"
+    yield f"  {one_line(stored['original_url'])}{', which has changed since' if changed else ''}"
+    yield "Its text:" if changed else "Its text ('=' repeated, '+' not repeated, ' ' too short to compare):"
+
+
+def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
+    repeats = stored["repeated_by"]
+    yield f"Stored {since} as an original of {stored['clauses']} clauses, repeated by {plural(len(repeats), 'page')}:"
+    yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
+    if stored["nearest"] is not None:
+        yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"
+        yield f"  {one_line(stored['nearest']['url'])}"
+    yield "Its text:"
 
 
 COMMANDS = {

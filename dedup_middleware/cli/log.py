@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.cli.call import add_crawl_option, add_page_filter, share
-from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
+from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import Counts, unchecked
@@ -27,8 +27,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="include new, unchanged and unchecked pages")
 
 
-def run(call: Call) -> int:
-    """Print the chosen records; return 3 if a filter matches none."""
+def run(call: Call) -> None:
+    """Print the chosen records; :class:`NothingFoundError` if a filter matches none."""
     config, opts, counts = call.config, call.opts, Counts()
     log = log_of(config)
     wanted = RecordFilter.of(
@@ -37,20 +37,17 @@ def run(call: Call) -> int:
     has_found = False
     for record in Records(log, wanted):
         counts.add(record)
-        if not (opts.all or record.is_duplicate or record.is_related):
-            continue
-        has_found = True
-        print(record.to_line() if opts.json else record_text(record, columns()))
+        if opts.all or record.is_duplicate or record.is_related:
+            has_found = True
+            print(record.to_line() if opts.json else record_text(record, columns()))
     if has_found:
-        return 0
+        return
     if wanted.crawl and not counts.numbers:
         raise NothingFoundError(f"No record of the crawl {wanted.crawl} in {log}.")
     if replace(wanted, crawl=None) != RecordFilter():
-        tell("No record matches.")
-        return NOTHING_FOUND
+        raise NothingFoundError("No record matches.")
     line = _no_duplicates(counts.numbers)
     tell(line) if opts.json else print(line)
-    return 0
 
 
 def _no_duplicates(numbers: Mapping[str, int]) -> str:

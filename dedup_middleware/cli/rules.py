@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ORDER, _PROCESSOR = 100, "queryRemoval"
 # An empty line, which is nothing in JSON, marks a file of ours: the format has no place for a name.
 _EXPORT = b"[\n\n"
-_OWN_TEXT = {kind.value for kind in (VerdictKind.NEW, VerdictKind.RELATED, VerdictKind.UNCHANGED, VerdictKind.CHANGED)}
+_WITH_TEXT = {kind.value for kind in VerdictKind} - {VerdictKind.UNCHECKED.value, VerdictKind.GONE.value}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,18 +37,21 @@ def learned(records: Records, host: str | None = None) -> list[Rule]:
     """Return the rules of *host*, or all, as a crawl would learn them from *records*: those with most texts first."""
     rules, known = Rules(), set[str]()
     for record in records:
-        if not record.is_duplicate and record.verdict not in _OWN_TEXT:
+        if record.verdict not in _WITH_TEXT:
             continue
-        text = (record.original_url if record.is_duplicate else None) or record.url
+        text = (record.is_duplicate and record.original_url) or record.url
         # The record of the original may be in another file.
-        for url in dict.fromkeys((text, record.url)):
-            if url != text or url not in known:
-                rules.learn(url, text)
-        known.add(text)
-    found = [rule for rule in rules.all() if len(rule.texts) >= LEAST_TEXTS]
-    if host is not None:
-        found = [rule for rule in found if is_under(host_of(f"http://{rule.shape}"), [host])]
+        if text not in known:
+            known.add(text)
+            rules.learn(text, text)
+        if text != record.url:
+            rules.learn(record.url, text)
+    found = [rule for rule in rules.all() if len(rule.texts) >= LEAST_TEXTS and _is_on(host, rule)]
     return sorted(found, key=lambda rule: -len(rule.texts))
+
+
+def _is_on(host: str | None, rule: Rule) -> bool:
+    return host is None or is_under(host_of(f"http://{rule.shape}"), [host])
 
 
 def run(call: Call) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import add_crawl_option
@@ -22,8 +21,7 @@ _LISTED = 10
 
 def run(call: Call) -> None:
     """Print the counts."""
-    found = stats(call.config, call.opts.crawl)
-    print(json.dumps(found) if call.opts.json else stats_text(found, columns()))
+    call.show(stats(call.config, call.opts.crawl), lambda found: stats_text(found, columns()))
 
 
 def stats(config: Config, crawl: str | None = None) -> dict[str, Any]:

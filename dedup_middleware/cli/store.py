@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import io
-import json
 import lzma
 import re
 import sys
@@ -53,8 +52,7 @@ _GZIP_LEVEL = 6
 
 def info(call: Call) -> None:
     """Print the contents and the size of the store."""
-    found = store_info(call.config.store)
-    print(json.dumps(found) if call.opts.json else info_text(found))
+    call.show(store_info(call.config.store), info_text)
 
 
 def store_info(uri: str) -> dict[str, Any]:
@@ -138,25 +136,16 @@ def forget_pages(call: Call) -> None:
     if opts.url and not (chosen.total or chosen.to_release):
         shown_url = without_secrets(wanted["url"], redact=config.redact_query)
         raise NothingFoundError(f"{shown_url} is not stored in {store}. See `scrapy dedup explain URL`.")
-    if chosen.total and not (opts.yes or opts.dry_run):
-        # The store is closed meanwhile: a crawl does not wait for a person.
-        confirm(f"This deletes {_count(chosen)} from {store}.")
     if chosen.total and not opts.dry_run:
+        if not opts.yes:
+            # The store is closed meanwhile: a crawl does not wait for a person.
+            confirm(f"This deletes {_count(chosen)} from {store}.")
         with _index(config) as index, progress("deleting pages"):
             chosen = choose(index, **wanted)
             forget(index, chosen)
-    if opts.json:
-        report = {
-            "store": store,
-            "dry_run": opts.dry_run,
-            "originals": len(chosen.originals),
-            "duplicates": len(chosen.duplicates),
-            "to_release": chosen.to_release,
-            "urls": chosen.urls,
-        }
-        print(json.dumps(report))
-    else:
-        print(_forgotten_text(config, chosen, is_dry_run=opts.dry_run))
+    numbers = {"originals": len(chosen.originals), "duplicates": len(chosen.duplicates)}
+    report = {"store": store, "dry_run": opts.dry_run, **numbers, "to_release": chosen.to_release, "urls": chosen.urls}
+    call.show(report, lambda _: _forgotten_text(config, chosen, is_dry_run=opts.dry_run))
 
 
 @contextmanager
@@ -202,27 +191,30 @@ def reset(call: Call) -> None:
     try:
         config = call.config
     except NothingYetError:
-        print(json.dumps({"removed": False, "log_removed": False}) if opts.json else "No store; nothing to do")
+        call.show({"removed": False, "log_removed": False}, lambda _: "No store; nothing to do")
         return
-    store, log = config.store, config.log if opts.log else None
-    shown_store = without_secrets(store, redact=False)
-    logs: list[Path] = [] if log is None else [*[log] * log_exists(log), *pass_through_logs_beside(log)]
-    for path in logs:
-        refuse_foreign_log(path)
-    doomed = [
-        *[f"the store {shown_store} with its dropped items"] * store_exists(store),
-        *(f"the records {path}" for path in logs),
-    ]
+    store, shown_store = config.store, without_secrets(config.store, redact=False)
+    logs = [*_logs(config)] if opts.log else []
+    doomed = [f"the store {shown_store} with its dropped items"] * store_exists(store)
+    doomed += [f"the records {path}" for path in logs]
     if doomed and not opts.yes:
         confirm(f"This deletes {' and '.join(doomed)}.")
     removed = destroy_store(store)
     logs = [path for path in logs if remove_log(path)]
-    if opts.json:
-        shown = None if config.log is None else str(config.log)
-        print(json.dumps({"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)}))
-        return
     lines = [f"Deleted the store {shown_store}"] * removed + [f"Deleted the records {path}" for path in logs]
-    print("\n".join(lines) or f"No store at {shown_store}; nothing to do")
+    shown = config.log and str(config.log)
+    call.show(
+        {"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)},
+        lambda _: "\n".join(lines) or f"No store at {shown_store}; nothing to do",
+    )
+
+
+def _logs(config: Config) -> Iterator[Path]:
+    """Yield the files of records that a crawl of *config* has written, and those of crawls in pass-through."""
+    if config.log is not None:
+        for path in [*[config.log] * log_exists(config.log), *pass_through_logs_beside(config.log)]:
+            refuse_foreign_log(path)
+            yield path
 
 
 def compact(call: Call) -> None:
@@ -232,11 +224,9 @@ def compact(call: Call) -> None:
     with index_for_command(uri, "store compact") as (store, _), progress("compacting the store"):
         store.compact()
     after, shown = size_of_store(uri), without_secrets(uri, redact=False)
-    if call.opts.json:
-        print(json.dumps({"store": shown, "bytes_before": before, "bytes_after": after}))
-    else:
-        sizes = "" if before is None or after is None else f": {before:,} bytes before, {after:,} after"
-        print(f"Compacted the store {shown}{sizes}")
+    sizes = "" if before is None or after is None else f": {before:,} bytes before, {after:,} after"
+    found = {"store": shown, "bytes_before": before, "bytes_after": after}
+    call.show(found, lambda _: f"Compacted the store {shown}{sizes}")
 
 
 # --- export and import
@@ -298,11 +288,8 @@ def import_(call: Call) -> None:
             )
     with progress(f"importing {one_line(str(path))}"):
         counts, shown = transfer.import_copy(path, uri), without_secrets(uri, redact=False)
-    if call.opts.json:
-        print(json.dumps({"store": shown, **counts}))
-    else:
-        kinds = (plural(count, kind.replace("_", " ")[:-1]) for kind, count in counts.items())
-        print(f"Imported into {shown}: {', '.join(kinds)}")
+    kinds = (plural(count, kind.replace("_", " ")[:-1]) for kind, count in counts.items())
+    call.show({"store": shown, **counts}, lambda _: f"Imported into {shown}: {', '.join(kinds)}")
 
 
 COMMANDS = {

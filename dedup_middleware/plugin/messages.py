@@ -18,17 +18,24 @@ if TYPE_CHECKING:
     from dedup_middleware.settings import Config
 
 
+#: Of a store, by whether a dry run leaves it as it is, and whether it was made now.
+_AGES = {
+    (False, False): "kept from earlier crawls",
+    (False, True): "new",
+    (True, False): "kept from earlier crawls, not written to",
+    (True, True): "not there, and not created",
+}
+
+
 def at_start(opened: Resources) -> Iterator[str]:
     """Yield the lines that are logged when a crawl begins."""
     config, store = opened.config, opened.store
     if config.store_is_default and config.store.startswith("sqlite:") and default_backend() == "sqlite":
         yield "neither plyvel nor rocksdict is available here, so the default store is SQLite"
-    age = "new" if store.created else "kept from earlier crawls"
-    if config.action is Action.DRY_RUN and config.store != "memory:":
-        age = "not there, and not created" if store.created else f"{age}, not written to"
+    is_dry = config.action is Action.DRY_RUN
     uri = without_secrets(config.store, redact=False)
-    action = "none (pass-through)" if opened.trouble and config.action is Action.DRY_RUN else config.action.value
-    scope = f"{config.scope.value} ({config.scope_reason})"
+    action = "none (pass-through)" if opened.trouble and is_dry else config.action.value
+    scope, age = f"{config.scope.value} ({config.scope_reason})", _AGES[is_dry and uri != "memory:", store.created]
     yield f"action {action}, scope {scope}, store {uri} ({age}), records {config.log or 'none'}"
     if config.unchanged is not Unchanged.KEEP and config.scope is Scope.CRAWL:
         yield f"DEDUP_UNCHANGED={config.unchanged.value} has no effect in this scope: no earlier page counts"
@@ -42,12 +49,7 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None = None) -> Ite
     """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its default records."""
     config = opened.config
     if opened.trouble:
-        records = f"its records are in {config.log}" if config.log else "no records are kept"
-        until = "Until it ends" if opened.awaited is None else "Until the store is back"
-        yield (
-            f"{opened.trouble.rstrip('.')}. {until}, this crawl runs in pass-through: it keeps every page and drops "
-            f"nothing; {records}"
-        )
+        yield _in_pass_through(opened)
         return
     if opened.store.caution:
         yield opened.store.caution
@@ -57,16 +59,29 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None = None) -> Ite
             "Set it to a path to store them"
         )
     if before is not None and any(config.changed.get(name) != before.settings.get(name) for name in _CHOOSING):
-        other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
-        yield (
-            f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
-            "report mix the records of both. Set DEDUP_LOG to give each store its own records"
-        )
+        yield _other_store(config, before)
     if opened.no_records:
         yield f"{opened.no_records} This crawl keeps no records"
         return
     if config.log_is_default and config.log is None:
         yield f"cannot write to {config.place.tried}: no records are kept. Set DEDUP_LOG"
+
+
+def _in_pass_through(opened: Resources) -> str:
+    records = f"its records are in {opened.config.log}" if opened.config.log else "no records are kept"
+    until = "Until it ends" if opened.awaited is None else "Until the store is back"
+    return (
+        f"{opened.trouble.rstrip('.')}. {until}, this crawl runs in pass-through: it keeps every page and drops "
+        f"nothing; {records}"
+    )
+
+
+def _other_store(config: Config, before: CrawlLine) -> str:
+    other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
+    return (
+        f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
+        "report mix the records of both. Set DEDUP_LOG to give each store its own records"
+    )
 
 
 def torn_feed(path: str) -> str:

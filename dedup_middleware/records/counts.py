@@ -70,11 +70,16 @@ def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | Non
     if outcome == Outcome.RELEASED.value or verdict == _GONE:
         return None
     if verdict == _UNCHECKED:
-        is_list = reason == _LITTLE_TEXT and not has_items
-        return "skipped" if reason in NOT_COUNTED else "lists" if is_list else verdict
+        return _kind_of_unchecked(reason, has_items=has_items)
     if verdict == _UNCHANGED and outcome == Outcome.DROPPED.value:
         return _UNCHANGED_DROPPED
     return verdict if has_items or verdict == _DUPLICATE else "without_items"
+
+
+def _kind_of_unchecked(reason: str, *, has_items: bool) -> str:
+    if reason in NOT_COUNTED:
+        return "skipped"
+    return "lists" if reason == _LITTLE_TEXT and not has_items else _UNCHECKED
 
 
 def numbers_of(record: Record) -> tuple[tuple[str, int], ...]:
@@ -120,15 +125,8 @@ class Counts:
     def add(self, record: Record) -> tuple[tuple[str, int], ...]:
         """Count *record*, and return what it adds."""
         numbers = numbers_of(record)
-        if record.items_dropped and record.original_crawl != record.crawl and record.verdict != _UNCHANGED:
-            original = hash((record.crawl, record.original_url))
-            self._for_earlier[original] = self._for_earlier.get(original, 0) + record.items_dropped
-            numbers += ((_FOR_EARLIER, record.items_dropped),)
-            if len(self._for_earlier) > _MAX_PAIRS:
-                del self._for_earlier[next(iter(self._for_earlier))]
-        elif record.items_kept and self._for_earlier:
-            drops = self._for_earlier.pop(hash((record.crawl, record.url)), 0)
-            numbers += ((_FOR_EARLIER, -drops),) if drops else ()
+        if drops := self._drops_for_earlier(record):
+            numbers += ((_FOR_EARLIER, drops),)
         for name, number in numbers:
             self.numbers[name] += number
         if record.verdict == _DUPLICATE:
@@ -136,6 +134,18 @@ class Counts:
             if len(self.pairs) > _MAX_PAIRS:
                 self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
         return numbers
+
+    def _drops_for_earlier(self, record: Record) -> int:
+        """Return how many drops for originals of earlier crawls *record* adds; less than 0 if its crawl keeps one."""
+        if record.items_dropped and record.original_crawl != record.crawl and record.verdict != _UNCHANGED:
+            original = hash((record.crawl, record.original_url))
+            self._for_earlier[original] = self._for_earlier.get(original, 0) + record.items_dropped
+            if len(self._for_earlier) > _MAX_PAIRS:
+                del self._for_earlier[next(iter(self._for_earlier))]
+            return record.items_dropped
+        if record.items_kept and self._for_earlier:
+            return -self._for_earlier.pop(hash((record.crawl, record.url)), 0)
+        return 0
 
 
 # --- for people

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -192,29 +192,29 @@ class Recorder:
         )
         if briefly and match is None and not reason and standing is None and not verdict.changes:
             return record
-        page, as_before = visit.page, visit.as_before
-        features = None if page is None else page.features
-        if standing is not None:
-            original = self._find(standing.original) if standing.original else None
-            original_text, score = standing.original_text, standing.score
-        else:
-            original = match.original if match else None
-            original_text = original.text_mark if original else ""
-            score = round(match.score, 4) if match else None
         return replace(
             record,
-            original_url=original.url if original else None,
-            original_crawl=original.run if original else None,
-            score=score,
             difference=self._difference(visit),
             changes=_as_recorded(verdict.changes),
             evidence=self.evidence(visit),
-            title=one_line(features.title, TITLE_CHARACTERS) if features else "",
             bytes=visit.size,
-            canonical=features.canonical or None if features else None,
-            text=(as_before or page).text_mark if page else "",
-            original_text=original_text,
+            **_shown_of(visit),
+            **self._original_of(visit),
         )
+
+    def _original_of(self, visit: Visit) -> dict[str, Any]:
+        """Return the fields of a record on the original of *visit*: that of the verdict that stands, or of its own."""
+        standing, match, original = visit.standing, visit.verdict.match, None
+        fields: dict[str, Any] = {}
+        if standing is not None:
+            fields = {"score": standing.score, "original_text": standing.original_text}
+            original = self._find(standing.original) if standing.original else None
+        elif match is not None:
+            original = match.original
+            fields = {"score": round(match.score, 4), "original_text": original.text_mark}
+        if original is not None:
+            fields |= {"original_url": original.url, "original_crawl": original.run}
+        return fields
 
     @staticmethod
     def _difference(visit: Visit) -> list[str]:
@@ -238,6 +238,16 @@ class Recorder:
             message=Reason.RELEASED.message,
             title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
         )
+
+
+def _shown_of(visit: Visit) -> dict[str, Any]:
+    """Return the fields of a record that show the page of *visit*."""
+    if visit.page is None:
+        return {}
+    fields: dict[str, Any] = {"text": (visit.as_before or visit.page).text_mark}
+    if (features := visit.page.features) is not None:
+        fields |= {"title": one_line(features.title, TITLE_CHARACTERS), "canonical": features.canonical or None}
+    return fields
 
 
 def _as_recorded(changes: Changes) -> RecordedChanges | None:

@@ -38,8 +38,10 @@ from dedup_middleware.text.clauses import clauses, marked_sentences, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from dedup_middleware.index.index import Index
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.settings import Config
 
 #: Dropped pages in the table: the latest.
@@ -73,16 +75,7 @@ def gather(
     """
     log = log_of(config)
     crawl = crawl_named(log, crawl)
-    tallies, near, crawls = Tallies(ROWS), NearMisses(NEAR_MISSES), Crawls(crawl)
-    for line in lines(log):
-        crawls.add(line)
-        if isinstance(line, Record) and crawl in (None, line.crawl):
-            tallies.add(line)
-            near.add(line)
-        step()
-    if crawl not in crawls:
-        whose = f"of the crawl {crawl}" if crawl else "yet"
-        raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
+    tallies, near, crawls = _folded(log, crawl, step)
     duplicates = [
         replace(record, outcome=Outcome.RELEASED.value) if record.url in tallies.released else record
         for record in reversed(tallies.duplicates)
@@ -98,10 +91,25 @@ def gather(
         details = [_detail(record) for record in rows]
         near_pairs = range(len(duplicates), len(duplicates) + min(len(queue), pairs // 2))
         doubtful = [*most_doubtful(duplicates, pairs - len(near_pairs)), *near_pairs]
-        for number in doubtful if store is not None else ():
-            details[number]["texts"] = store.side_by_side(rows[number]) if store is not None else None
-            step()
+        if store is not None:
+            for number in doubtful:
+                details[number]["texts"] = store.side_by_side(rows[number])
+                step()
     return Report(summary, details)
+
+
+def _folded(log: Path, crawl: str | None, step: Callable[[], None]) -> tuple[Tallies, NearMisses, Crawls]:
+    tallies, near, crawls = Tallies(ROWS), NearMisses(NEAR_MISSES), Crawls(crawl)
+    for line in lines(log):
+        crawls.add(line)
+        if isinstance(line, Record) and crawl in (None, line.crawl):
+            tallies.add(line)
+            near.add(line)
+        step()
+    if crawl not in crawls:
+        whose = f"of the crawl {crawl}" if crawl else "yet"
+        raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
+    return tallies, near, crawls
 
 
 def _summary(config: Config, tallies: Tallies, crawl: str | None) -> dict[str, Any]:
@@ -200,15 +208,8 @@ class Stored:
         Some 3 ms for a news page that was edited, 80 for the longest text that a store keeps.
         """
         page = self.index.find([url_identity(record.url)])
-        if page is None or record.original_url is None:
-            return None
-        # A page that was kept has no original; those of a redacted log are found by the number only.
-        original = (
-            self.index.find([url_identity(record.original_url)])
-            if page.original is None
-            else self.index.page(page.original)
-        )
-        if original is None or without_secrets(original.url, redact=self.redact_query) != record.original_url:
+        original = None if page is None else self._original_of(page, record.original_url)
+        if page is None or original is None:
             return None
         # A verdict is shown beside the texts that it was made on, or beside none.
         if not is_marked(record.text, page.text_mark) or not is_marked(record.original_text, original.text_mark):
@@ -220,6 +221,14 @@ class Stored:
             "page": self._marked(text, held_text, original.hashes),
             "original": self._marked(held_text, text, page.hashes),
         }
+
+    def _original_of(self, page: StoredPage, url: str | None) -> StoredPage | None:
+        """Return the page that *page* was compared with, if it still has the *url* that its record has."""
+        if url is None:
+            return None
+        # A page that was kept has no original; those of a redacted log are found by the number only.
+        found = self.index.find([url_identity(url)]) if page.original is None else self.index.page(page.original)
+        return found if found and without_secrets(found.url, redact=self.redact_query) == url else None
 
     def _marked(self, text: list[str], other: list[str], held: frozenset[bytes]) -> list[tuple[str, str]]:
         """Return the sentences of *text*, each marked by whether *other*, with the clauses *held*, contains it."""

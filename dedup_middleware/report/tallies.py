@@ -107,13 +107,7 @@ def signs(tallies: Tallies, pages_of: Callable[[str], int]) -> dict[str, list[di
         if (pages := pages_of(host)) >= MIN_PAGES and 2 * repeats > pages
     ]
     # A host that repeats one page has a warning already.
-    warned = {sign["host"] for sign in one_original}
-    mirrors = [
-        {"host": host, "of": other, "repeats": repeats, "pages": pages, "score": round(score, 4)}
-        for host, (other, repeats) in _most(tallies.repeats_of_others).items()
-        if repeats >= MIN_PAGES and 2 * repeats > (pages := pages_of(host)) and host not in warned
-        if (score := tallies.scores_of_others[host, other] / repeats) >= _MIRRORED
-    ]
+    mirrors = _mirrors(tallies, pages_of, {sign["host"] for sign in one_original})
     return {
         "one_original": sorted(one_original, key=lambda sign: -sign["repeats"]),
         "fields": [
@@ -123,6 +117,15 @@ def signs(tallies: Tallies, pages_of: Callable[[str], int]) -> dict[str, list[di
         ],
         "mirrors": sorted(mirrors, key=lambda sign: -sign["repeats"]),
     }
+
+
+def _mirrors(tallies: Tallies, pages_of: Callable[[str], int], warned: set[object]) -> list[dict[str, Any]]:
+    return [
+        {"host": host, "of": other, "repeats": repeats, "pages": pages, "score": round(score, 4)}
+        for host, (other, repeats) in _most(tallies.repeats_of_others).items()
+        if repeats >= MIN_PAGES and 2 * repeats > (pages := pages_of(host)) and host not in warned
+        if (score := tallies.scores_of_others[host, other] / repeats) >= _MIRRORED
+    ]
 
 
 def _most(counts: Counter[tuple[str, str]]) -> dict[str, tuple[str, int]]:

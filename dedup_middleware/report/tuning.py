@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from heapq import nsmallest
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.reasons import Outcome, Reason
@@ -117,13 +117,12 @@ def borderline(cases: Iterable[Case], threshold: float, count: int, *, labelled:
     pairs = {label.pair for label in labelled}
     texts = {(label.original_url, label.score) for label in labelled}
     last = {case.pair: case for case in cases if case.pair not in pairs}.values()
-    left = {
-        (case.original_url, case.score): case for case in last if (case.original_url, case.score) not in texts
-    }.values()
+    left = {text: case for case in last if (text := (case.original_url, case.score)) not in texts}.values()
     line = round(threshold, _DIGITS)
-    sides = [case for case in left if case.score >= line], [case for case in left if case.score < line]
-    near = [case for side in sides for case in nsmallest(count, side, key=lambda case: abs(case.score - line))]
-    return sorted(near, key=lambda case: abs(case.score - line))
+    by_distance = sorted(left, key=lambda case: abs(case.score - line))
+    above = islice((case for case in by_distance if case.score >= line), count)
+    below = islice((case for case in by_distance if case.score < line), count)
+    return sorted([*above, *below], key=lambda case: abs(case.score - line))
 
 
 def rows_of(cases: Sequence[Case], current: float, thresholds: Iterable[float]) -> list[ThresholdRow]:
@@ -219,19 +218,17 @@ class Suggestion(NamedTuple):
 def suggestion(labels: Collection[Answer], current: float) -> Suggestion:
     """Return the threshold that *labels*, one a pair, suggest instead of the *current* one."""
     by_checks = [label.same for label in labels if label.reason not in _OF_THRESHOLD]
-    labels = [label for label in labels if label.reason in _OF_THRESHOLD]
-    same = [label.score for label in labels if label.same]
-    different = [label.score for label in labels if not label.same]
-    missing = max(0, ENOUGH - len(labels))
+    counted = [label for label in labels if label.reason in _OF_THRESHOLD]
+    same = [label.score for label in counted if label.same]
+    different = [label.score for label in counted if not label.same]
+    missing = max(0, ENOUGH - len(counted))
+    found = Suggestion(current, None, missing, len(same), len(different), 0, 0, len(by_checks), sum(by_checks))
     threshold = None if missing else _threshold(same, different, current)
-    checked = kept = 0
-    if threshold is not None:
-        end = current if threshold < current else 2.0
-        checked = sum(threshold <= score < end for score in same)
-        kept = sum(score < threshold for score in same)
-    return Suggestion(
-        current, threshold, missing, len(same), len(different), checked, kept, len(by_checks), sum(by_checks)
-    )
+    if threshold is None:
+        return found
+    end = current if threshold < current else 2.0
+    checked = sum(threshold <= score < end for score in same)
+    return found._replace(threshold=threshold, checked=checked, kept=sum(score < threshold for score in same))
 
 
 def _threshold(same: list[float], different: list[float], current: float) -> float | None:

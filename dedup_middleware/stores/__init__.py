@@ -61,14 +61,17 @@ def parse_uri(uri: str) -> tuple[str, str]:
     scheme, colon, path = uri.partition(":")
     if uri == _MEMORY:
         return scheme, path
-    if not colon or (scheme not in ON_DISK and scheme not in STORES):
+    if not colon or scheme == "memory" or not is_scheme(scheme):
         # In a URL, any part but its beginning may be a password.
         shown = f"{'' if '@' in scheme else scheme}:…" if re.search("//|[@?]", uri) else uri
-        more = "".join(f", {name}:…" for name in STORES.names() if name not in _SERVERS)
-        raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI: expected {_ALLOWED}{more}")
+        raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI: expected {_allowed()}")
     if scheme in _SERVERS:
         _module(scheme).address(uri)
     return scheme, str(Place.of(uri).path) if scheme in ON_DISK else path
+
+
+def _allowed() -> str:
+    return _ALLOWED + "".join(f", {name}:…" for name in STORES.names() if name not in _SERVERS)
 
 
 def _place(uri: str) -> Place | None:
@@ -155,13 +158,7 @@ def open_store(
             if fingerprint_scheme is None and not _exists(uri, place):
                 raise refusals.absent(uri)
             with ExitStack() as undo:
-                if uri == _MEMORY:
-                    store: Store = MemoryStore(room=room)
-                elif place is None:
-                    store = _open_elsewhere(uri)
-                else:
-                    store = _open_on_disk(place, holder or Holder.this_process("a program"), undo)
-                undo.callback(store.close)
+                store = _opened(uri, place, holder or Holder.this_process("a program"), room, undo)
                 shared, created = _with_header(store, fingerprint_scheme, undo)
             _open[name] = shared
         elif place is not None and shared.store.uri != place.uri:
@@ -171,6 +168,16 @@ def open_store(
             shared.header.check_scheme(fingerprint_scheme, shared.store.uri)
         shared.openers += 1
     return OpenStore(shared, created=created, leave=partial(_leave, name, shared))
+
+
+def _opened(uri: str, place: Place | None, holder: Holder, room: int | None, undo: ExitStack) -> Store:
+    """Return the store at *uri*, opened here; *undo* closes it."""
+    if uri == _MEMORY:
+        store: Store = MemoryStore(room=room)
+    else:
+        store = _open_elsewhere(uri) if place is None else _open_on_disk(place, holder, undo)
+    undo.callback(store.close)
+    return store
 
 
 def _open_on_disk(place: Place, holder: Holder, undo: ExitStack) -> Store:

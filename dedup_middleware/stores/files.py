@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -64,23 +65,19 @@ class Place:
         """Return the place in *uri*; ``ConfigError`` if *uri* is not valid."""
         scheme, _, rest = uri.partition(":")
         query = options_of(rest)
-        why, path = "", rest.removesuffix(query)
-        options = dict(part.partition("=")[::2] for part in query[1:].split("&")) if query else {}
-        shared, memory = options.pop("shared", None), _size(options.pop("memory", f"{_MEMORY}"))
-        if not path.strip():
-            why = "the path is missing"
-        elif path.startswith("//"):
-            # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
-            why = "the path follows the colon without //"
-        elif _UNPRINTABLE.search(rest):
-            why = "the path has control characters"
-        elif options or shared not in (None, "1") or (shared and scheme != "sqlite") or memory is None:
+        path = rest.removesuffix(query)
+        # A question mark alone is a mistake, too.
+        options = dict(parse_qsl(query[1:] or query, keep_blank_values=True))
+        memory = _size(options.pop("memory", f"{_MEMORY}"))
+        is_shared = scheme == "sqlite" and options == {"shared": "1"}
+        why = _why_no_path(path, query)
+        if not why and (memory is None or (options and not is_shared)):
             why = "the options are memory=SIZE, such as 128MB, and for sqlite shared=1"
         if why or memory is None:
             # What is no path may be a URL with a password.
             shown = f"{scheme}:…" if "@" in uri else uri
             raise ConfigError(f"DEDUP_STORE={shown!r} is not valid, {why}: write {scheme}:PATH")
-        return cls(scheme, resolved(path), is_shared=bool(shared), memory=memory)
+        return cls(scheme, resolved(path), is_shared=is_shared, memory=memory)
 
     @property
     def uri(self) -> str:
@@ -156,6 +153,16 @@ class Place:
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(self.path.name + suffix)
+
+
+def _why_no_path(path: str, query: str) -> str:
+    """Return why *path* cannot be the path in a URI, before *query*; empty if it can."""
+    if not path.strip():
+        return "the path is missing"
+    if path.startswith("//"):
+        # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
+        return "the path follows the colon without //"
+    return "the path has control characters" if _UNPRINTABLE.search(path + query) else ""
 
 
 def _size(text: str) -> int | None:

@@ -19,7 +19,7 @@ import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from redis import Redis, RedisCluster
 from redis import exceptions as kinds
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 PASSWORD = "DEDUP_REDIS_PASSWORD"  # noqa: S105 - a name
 _OPTIONS = {"store": r"[A-Za-z0-9._-]{1,64}", "timeout": r"(?=.*[1-9])[0-9]{1,4}(\.[0-9]{1,3})?", "aof": "yes|no"}
 _TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_NO_URL = "is not a valid URL (in a password write %2F %40 %23 %3F %25 for / @ # ? %)"
 
 
 class ServerAddress(NamedTuple):
@@ -69,25 +70,31 @@ def address(uri: str) -> ServerAddress:
 
     The error shows no part of *uri* but its scheme: a password may stand in any other part of it.
     """
-    scheme, options = uri.partition(":")[0], {}
+    scheme, why = uri.partition(":")[0], ""
     try:
         parts = urlsplit(uri)
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-        is_database = re.fullmatch(r"/?[0-9]{0,4}/?", parts.path, re.ASCII)
-        is_url = bool(uri.isprintable() and parts.hostname and parts.port != 0 and is_database and not parts.fragment)
+        files = {name: options.pop(name) for name in _TLS_FILES if name in options and scheme == "rediss"}
+        why = _why_not_valid(uri, parts, options, files)
     except ValueError:
-        is_url = False
-    files = {name: options.pop(name) for name in _TLS_FILES if name in options and scheme == "rediss"}
-    if not is_url:
-        why = "is not a valid URL (in a password write %2F %40 %23 %3F %25 for / @ # ? %)"
-    elif not all(re.fullmatch(_OPTIONS.get(name, "(?!)"), value, re.ASCII) for name, value in options.items()):
-        why = f"has an option that is not valid (use store=NAME, timeout=SECONDS, aof=no, {'=, '.join(_TLS_FILES)}=)"
-    elif not all(Path(file).is_file() for file in files.values()):
-        why = f"names a file that does not exist ({' or '.join(files)})"
-    else:
-        url = parts._replace(query=urlencode(files)).geturl()
-        return ServerAddress(without_secrets(uri, redact=False), url, options)
-    raise ConfigError(f"DEDUP_STORE={scheme}:… {why}: write {scheme}://USER:PASSWORD@HOST:6379/0?store=NAME")
+        why = _NO_URL
+    if why:
+        raise ConfigError(f"DEDUP_STORE={scheme}:… {why}: write {scheme}://USER:PASSWORD@HOST:6379/0?store=NAME")
+    return ServerAddress(without_secrets(uri, redact=False), parts._replace(query=urlencode(files)).geturl(), options)
+
+
+def _why_not_valid(uri: str, parts: SplitResult, options: dict[str, str], files: dict[str, str]) -> str:
+    """Return what is wrong with *uri*, which consists of the others; empty if it is valid. Or ``ValueError``."""
+    is_database = re.fullmatch(r"/?[0-9]{0,4}/?", parts.path, re.ASCII)
+    if not (uri.isprintable() and parts.hostname and parts.port != 0 and is_database and not parts.fragment):
+        return _NO_URL
+    if not all(re.fullmatch(_OPTIONS.get(name, "(?!)"), value, re.ASCII) for name, value in options.items()):
+        return f"has an option that is not valid (use store=NAME, timeout=SECONDS, aof=no, {'=, '.join(_TLS_FILES)}=)"
+    return (
+        ""
+        if all(Path(f).is_file() for f in files.values())
+        else f"names a file that does not exist ({' or '.join(files)})"
+    )
 
 
 # Seconds for which a lease lasts unless it is renewed; every third of it, for one renewal may be lost.
@@ -213,13 +220,10 @@ class RedisStore(Store):
         return self._apply(reads, {}, self._required)
 
     def _apply(self, reads: dict[bytes, bytes | None], writes: dict[bytes, bytes | None], required: bytes) -> bool:
-        seen = [part for k, v in reads.items() for part in (*place_of(k), b"-" if v is None else b"+" + v)]
-        deletes = [part for key, value in writes.items() if value is None for part in place_of(key)]
-        puts = [part for k, v in writes.items() if v is not None for part in (*place_of(k), v)]
-        counts = len(reads), len(deletes) // 2, len(puts) // 3
+        arguments = _as_arguments(reads, writes)
         # Before it is sent: if it is interrupted, the next write has another number, and is refused unless it arrived.
         self._number += 1
-        before, outcome = self._run(WRITE, self.worker.hex(), self._number, required, *counts, *seen, *deletes, *puts)
+        before, outcome = self._run(WRITE, self.worker.hex(), self._number, required, *arguments)
         if outcome == b"lost":
             raise StoreAwayError(
                 f"the lease of the store {self.uri} has ended: this process was suspended for too long, or the server "
@@ -285,6 +289,14 @@ class RedisStore(Store):
             )
         # Everything else, a full memory or disk too, ends by itself.
         return refusals.foreign(uri) if "WRONGTYPE" in detail else refusals.away(uri, detail)
+
+
+def _as_arguments(reads: dict[bytes, bytes | None], writes: dict[bytes, bytes | None]) -> list[bytes | int]:
+    """Return what `WRITE` is told of these: how many keys were read, are deleted and are put; then each of them."""
+    seen = [part for k, v in reads.items() for part in (*place_of(k), b"-" if v is None else b"+" + v)]
+    deletes = [part for key, value in writes.items() if value is None for part in place_of(key)]
+    puts = [part for k, v in writes.items() if v is not None for part in (*place_of(k), v)]
+    return [len(reads), len(deletes) // 2, len(puts) // 3, *seen, *deletes, *puts]
 
 
 def open_store(uri: str) -> RedisStore:

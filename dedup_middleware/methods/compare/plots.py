@@ -67,10 +67,16 @@ def _is_picture(path: Path, start: bytes) -> bool:
 def comparison(rows: Sequence[MethodRow], corpus: str, *, pure: bool) -> Any:
     """Return precision, recall and F1 of each method, the best on top, beside the time for a page."""
     ordered = sorted(rows, key=lambda row: row.scores.f1 if row.scores else 0.0)
-    found = [row.scores for row in ordered if row.scores is not None]
-    places = range(len(ordered))
     figure = _figure(1.7 + _LINE * len(rows))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[3, 2])
+    _draw_scores(left, ordered, corpus)
+    _draw_times(right, ordered, "fingerprint and look-up" if pure else "from HTML to verdict")
+    figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _draw_scores(left: Any, ordered: Sequence[MethodRow], corpus: str) -> None:
+    places, found = range(len(ordered)), [row.scores for row in ordered if row.scores is not None]
     left.hlines(places, [min(each[:2]) for each in found], [max(each[:2]) for each in found], color=_PALE, lw=2)
     left.scatter([each.precision for each in found], places, color=_PRECISION, s=30, zorder=3, label="precision")
     left.scatter([each.recall for each in found], places, color=_RECALL, s=30, zorder=3, label="recall")
@@ -81,6 +87,10 @@ def comparison(rows: Sequence[MethodRow], corpus: str, *, pure: bool) -> Any:
     left.set_xlim(-0.02, 1.02)
     left.set_ylim(-0.7, len(ordered) - 0.3)
     _finish(left, "x", f"Scores · {corpus}, F1 at the right")
+
+
+def _draw_times(right: Any, ordered: Sequence[MethodRow], what: str) -> None:
+    places = range(len(ordered))
     times = [max(row.measured.ms_per_page, 0.001) for row in ordered]
     colours = [_OURS if row.method == "clauses" else _OTHERS for row in ordered]
     right.scatter(times, places, c=colours, s=42, zorder=3)
@@ -91,11 +101,8 @@ def comparison(rows: Sequence[MethodRow], corpus: str, *, pure: bool) -> Any:
     right.set_xlim(min(times) / 2, max(times) * 3)
     right.xaxis.set_major_formatter("{x:g}")
     right.minorticks_off()
-    what = "fingerprint and look-up" if pure else "from HTML to verdict"
     _finish(right, "x", f"Milliseconds a page, {what}")
     right.tick_params(labelleft=False)
-    figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
-    return figure
 
 
 def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[MethodRow]) -> Any:

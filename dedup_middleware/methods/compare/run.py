@@ -68,16 +68,7 @@ def compare(
     sweep = None if opts.sweep is None else Sweep(opts.sweep)
     wanted = opts.method and [CLAUSES, *opts.method]
     choices = list(_available(sweep.choices if sweep else wanted or all_choices(), tell))
-    with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
-        prepared = Path(folder, "pages.jsonl")
-        with_html = not opts.pure
-        with progress("pages read") as read:
-            pages = prepare(corpus, prepared, with_html=with_html, read=read)
-        if (sweep or opts.plot) and pages[0].cluster is None:
-            raise ConfigError(f"{opts.corpus} has no clusters to score by; label its pages for --sweep and --plot")
-        runs = [Run(choice, str(prepared), opts.pure, opts.fit) for choice in choices]
-        with progress("methods measured", len(runs)) as done:
-            found = dict(zip(choices, measure_all(runs, done), strict=True))
+    pages, found = _measured(opts, corpus, choices)
     measured = {choice: each for choice, each in found.items() if not each.error}
     failed = [f"{choice} failed: {each.error}" for choice, each in found.items() if each.error]
     if not measured:
@@ -86,7 +77,22 @@ def compare(
     for line in failed:
         tell(line)
     if failed:
-        raise DedupError(f"{len(failed)} of {len(runs)} methods could not be measured")
+        raise DedupError(f"{len(failed)} of {len(found)} methods could not be measured")
+
+
+def _measured(
+    opts: argparse.Namespace, corpus: Iterable[tuple[CorpusPage, str]], choices: Sequence[str]
+) -> tuple[Sequence[CorpusPage], dict[str, Measurement]]:
+    """Return the pages of *corpus*, and what was measured of each of *choices*."""
+    with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
+        prepared = Path(folder, "pages.jsonl")
+        with progress("pages read") as read:
+            pages = prepare(corpus, prepared, with_html=not opts.pure, read=read)
+        if (opts.sweep or opts.plot) and pages[0].cluster is None:
+            raise ConfigError(f"{opts.corpus} has no clusters to score by; label its pages for --sweep and --plot")
+        runs = [Run(choice, str(prepared), opts.pure, opts.fit) for choice in choices]
+        with progress("methods measured", len(runs)) as done:
+            return pages, dict(zip(choices, measure_all(runs, done), strict=True))
 
 
 def _check(opts: argparse.Namespace) -> None:
