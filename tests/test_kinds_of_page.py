@@ -190,6 +190,24 @@ def test_what_is_shown_is_the_text_however_much_is_hidden_elsewhere() -> None:
     assert extract_paragraphs(html) == text(1)
 
 
+@pytest.mark.parametrize(
+    "main",
+    [f"<pre>{LONG[0]}\n\n{LONG[1]}</pre>", "<p>A stub: nobody has written more of it yet, but they may, one day.</p>"],
+)
+def test_an_aside_of_the_page_is_none_of_its_text_however_little_there_is(main: str) -> None:
+    aside = f"<aside>{in_tags(text(3, 8))}</aside>"
+    assert not {*text(3, 8)} & {*extract_paragraphs(page(main + aside))}
+
+
+def test_an_aside_in_a_section_is_about_its_text() -> None:
+    annotated = f"<article>{in_tags(LONG)}<aside>{in_tags(text(3, 4))}</aside></article>"
+    assert extract_paragraphs(page(annotated)) == [*LONG, *text(3, 4)]
+
+
+def test_a_page_that_has_nothing_but_an_aside_has_its_text() -> None:
+    assert extract_paragraphs(page(f"<aside>{in_tags(LONG)}</aside>")) == LONG
+
+
 def test_a_sentence_in_large_letters_is_text() -> None:
     (long,) = text(9, 1)
     assert long in extract_paragraphs(page(f"<div>{in_tags(text(1))}<h2>{long}</h2>{in_tags(text(2))}</div>"))

@@ -89,8 +89,8 @@ LIST_LETTERS = 60
 # Less than two sentences: a wall, a notice, a motto.
 TOO_LITTLE = 150
 
-# They are no running text, and still show what the page is about: a form that is filled in, a caption.
-SHOWING = frozenset({"form", "figcaption", "noscript"})
+# They are no running text, and may still show what the page is about: a form that is filled in, a caption.
+SHOWING = frozenset({"aside", "form", "figcaption", "noscript"})
 
 # How a paragraph is set: the tag and the class of its element and of the one around that.
 _Format: TypeAlias = "tuple[str, str | None, str, str | None]"
@@ -219,6 +219,8 @@ class _WeighedPage:
             if weight > 0:
                 self.held[block.node] += min(weight, SATURATION)
         _summed(self.held, parents)
+        self.asides: set[int] = set()
+        """The asides of the page: those in a section are about its text."""
         self.signs, self.levels = self._levels()
 
     def choose(self) -> Choice:
@@ -260,23 +262,30 @@ class _WeighedPage:
     def _levels(self) -> tuple[list[int], list[int]]:
         """Return for each element its signs, 0 for a mere wrapper, and in how many elements of boilerplate it is.
 
-        A hidden one counts as `HIDDEN_LEVEL` at the least. Where an element with text calls itself the main text, all
-        outside of it is `OUTSIDE` levels further out, and the names of the elements around it do not count inside.
+        A hidden one counts as `HIDDEN_LEVEL` at the least, and so does an aside of the page. Where an element with text
+        calls itself the main text, all outside of it is `OUTSIDE` levels further out, and the names of the elements
+        around it do not count inside.
         """
-        held, parents, signs = self.held, self.page.parents, _signs(self.page)
+        held, parents, tags, signs = self.held, self.page.parents, self.page.tags, _signs(self.page)
         outside = any(sign & MAIN and text >= SOME_TEXT for sign, text in zip(signs, held, strict=True))
         levels = [OUTSIDE if outside else 0] * len(parents)
         main = [not outside] * len(parents)
+        in_section = [False] * len(parents)
         wrapper, shown = WRAPPER * held[0], held[0] - SHOWN
         for node in range(1, len(parents)):
             parent, sign = parents[node], signs[node]
             level, main[node] = levels[parent], main[parent]
+            in_section[node] = in_section[parent] or tags[node] in SECTIONS or bool(sign & MAIN)
+            is_beside = tags[node] == "aside" and not in_section[node]
             if sign & MAIN and not main[node]:
                 main[node] = True
                 sign &= HIDDEN
                 level -= level % HIDDEN_LEVEL
             sign &= ~MAIN
-            if sign & HIDDEN and held[node] <= shown:
+            if is_beside:
+                sign |= BOILERPLATE
+                self.asides.add(node)
+            if is_beside or (sign & HIDDEN and held[node] <= shown):
                 level += HIDDEN_LEVEL
             elif sign and held[node] >= wrapper:
                 sign = 0
@@ -418,7 +427,8 @@ class _WeighedPage:
         pruned: set[int] = set()
         for node in range(container + 1, end):
             sign = self.signs[node]
-            is_boilerplate = sign and (held[node] < PRUNABLE * total or total - held[node] >= ENOUGH)
+            is_most = held[node] >= PRUNABLE * total and total - held[node] < ENOUGH
+            is_boilerplate = sign and (node in self.asides or not is_most)
             if is_boilerplate and not sign & BOILERPLATE and held[node] >= ENOUGH:
                 is_boilerplate = False
             if is_boilerplate or self.page.parents[node] in pruned:
