@@ -22,9 +22,8 @@ _MAX_KEYS_OF_TEXT = 2
 
 
 class _Judged(NamedTuple):
-    """A page that was fetched and judged."""
+    """A page that was fetched and judged. Without its `UrlShape`, which is five times as large as its URLs."""
 
-    address: UrlShape
     url: str
     original_url: str
     """Of the page whose text it shows: its own, if it is new."""
@@ -74,8 +73,8 @@ class Rules:
         """Key of a rule -> the text of its pages; 0 if they have several."""
         self._keys_of: Recent[int, int] = Recent(MAX_KEYS)
         """Rule and text -> how many keys have that text."""
-        self._of_text: Recent[tuple[str, str], UrlShape] = Recent(MAX_KEYS)
-        """Shape and original -> the address of a page of that shape with its text."""
+        self._of_text: Recent[int, str] = Recent(MAX_KEYS)
+        """Shape and original -> the URL of a page of that shape that repeats it."""
 
     def all(self) -> list[Rule]:
         """Return the rules."""
@@ -86,20 +85,21 @@ class Rules:
         address = address_of(url)
         if address is None:
             return False
-        page = _Judged(address, url, original_url)
+        page = _Judged(url, original_url)
         is_withdrawn = False
         for rule in self._rules.get(address.shape, ()):
             held = rule.holds
-            self._see(rule, page)
+            self._see(rule, page, address)
             is_withdrawn |= held and not rule.holds
         if address.shape not in self._pages:
             self._pages[address.shape] = deque(maxlen=_PAGES_OF_SHAPE)
         self._pages[address.shape].append(page)
         if original_url != url:
-            for twin in (address_of(original_url), self._of_text.get((address.shape, original_url))):
+            key = hash((address.shape, original_url))
+            for twin in map(address_of, (original_url, self._of_text.get(key, ""))):
                 if twin is not None and twin.shape == address.shape:
                     self._learn_rule(address, twin)
-        self._of_text[address.shape, original_url] = address
+            self._of_text[key] = url
         return is_withdrawn
 
     def _learn_rule(self, address: UrlShape, twin: UrlShape) -> None:
@@ -117,11 +117,12 @@ class Rules:
         rule = Rule(address.shape, different)
         self._rules[address.shape] = [*rules, rule]
         for earlier in self._pages.get(address.shape, ()):
-            self._see(rule, earlier)
+            if (there := address_of(earlier.url)) is not None:
+                self._see(rule, earlier, there)
 
-    def _see(self, rule: Rule, page: _Judged) -> None:
-        """Count *page* for or against *rule*."""
-        key, text = rule.key(page.address), hash(page.original_url)
+    def _see(self, rule: Rule, page: _Judged, address: UrlShape) -> None:
+        """Count *page*, at this *address*, for or against *rule*."""
+        key, text = rule.key(address), hash(page.original_url)
         known = self._texts.get(key)
         if known is None:
             self._texts[key] = text

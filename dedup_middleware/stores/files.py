@@ -39,8 +39,11 @@ _MAGIC, _ID_OFFSET = b"SQLite format 3\x00", 68
 #: "DDUP" in ASCII; `file` and every SQLite tool show it.
 APPLICATION_ID = 0x44445550
 
-# Bytes for the caches and buffers of an engine: the default, and the limits of the option; SQLite cannot count further.
-_MEMORY, _MEMORY_RANGE = 128 * 2**20, (10**6, 2**47)
+# Bytes for the caches and buffers of an engine. With more, a page takes as long in LevelDB and RocksDB: "Memory" in
+# docs/benchmarks/measurements.md.
+_MEMORY = {"leveldb": 32 * 2**20, "rocksdb": 64 * 2**20, "sqlite": 128 * 2**20}
+# The limits of the option; SQLite cannot count further.
+_MEMORY_RANGE = (10**6, 2**47)
 _SIZE = re.compile(r"([0-9]{1,15})(KB|MB|GB)?", re.IGNORECASE | re.ASCII)
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 # Text behind the last folder that begins as options do is options, or mistyped ones, and never meant as a file's name.
@@ -56,9 +59,9 @@ class Place:
     scheme: str
     path: Path
     """Absolute and without symbolic links: a store has one name."""
-    is_shared: bool = False
-    memory: int = _MEMORY
+    memory: int
     """Bytes for the caches and buffers of the engine."""
+    is_shared: bool = False
 
     @classmethod
     def of(cls, uri: str) -> Place:
@@ -68,7 +71,7 @@ class Place:
         path = rest.removesuffix(query)
         # A question mark alone is a mistake, too.
         options = dict(parse_qsl(query[1:] or query, keep_blank_values=True))
-        memory = _size(options.pop("memory", f"{_MEMORY}"))
+        memory = _size(options.pop("memory", f"{_MEMORY[scheme]}"))
         is_shared = scheme == "sqlite" and options == {"shared": "1"}
         why = _why_no_path(path, query)
         if not why and (memory is None or (options and not is_shared)):
