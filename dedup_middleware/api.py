@@ -246,7 +246,7 @@ class Deduplicator:
         """Return the page, read; the last one as it was. :class:`ConfigError` for a wrong argument."""
         if item is not None and not is_item(item):
             raise ConfigError(
-                f"item = {shown(item)} is not an item; use a dict, or an attrs, dataclass, pydantic or Scrapy item"
+                f"item = {shown(item)} is not an item", "use a dict, or an attrs, dataclass, pydantic or Scrapy item"
             )
         if self._opened.store.closed:
             raise refusals.closed(self._opened.store.uri)
@@ -279,7 +279,7 @@ class _Listener:
         raise error
 
     def failed(self, error: DedupError) -> None:
-        logger.error("%s. From now on every page is unchecked: keep it", str(error).rstrip("."))
+        logger.error("%s From now on every page is unchecked: keep it", error)
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
         logger.warning("%d of %d pages of %s repeat %s", repeats, pages, host, original)
@@ -316,16 +316,16 @@ class PageContent:
         """Return the page with these arguments; :class:`ConfigError` for a wrong one."""
         known = [*cls.__annotations__]
         if unknown := content.keys() - set(known):
-            raise ConfigError(f"{min(unknown)!r} is not a part of a page; use {', '.join([*known, 'item'])}")
+            raise ConfigError(f"{min(unknown)!r} is not a part of a page", f"use {', '.join([*known, 'item'])}")
         given = {"url": url} | {name: content.get(name) for name in ("text", "title", "encoding")}
         for name, value in given.items():
             if not isinstance(value, str if name == "url" else (str, type(None))):
                 raise ConfigError(f"{name} = {shown(value)} must be str")
         if not url:
-            raise ConfigError("url = '' is empty; use the URL of the page, or another name")
+            raise ConfigError("url = '' is empty", "use the URL of the page, or another name")
         paragraphs = content.get("paragraphs")
         if paragraphs is not None and given["text"] is not None:
-            raise ConfigError("text= and paragraphs= are the same text; give one of them")
+            raise ConfigError("text= and paragraphs= are the same text", "give one of them")
         return cls(html=_as_html(html), paragraphs=_as_paragraphs(paragraphs), **given)  # type: ignore[arg-type]
 
     @property
@@ -351,7 +351,7 @@ def _as_paragraphs(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value, (str, bytes, dict)):
-        raise ConfigError(f"paragraphs = {shown(value)} must be a list of str; use text= for one str")
+        raise ConfigError(f"paragraphs = {shown(value)} must be a list of str", "use text= for one str")
     paragraphs = (*cast("Iterable[str]", value),)
     if not all(isinstance(line, str) for line in paragraphs):
         raise ConfigError(f"paragraphs = {shown(paragraphs)} must be a list of str")
@@ -417,7 +417,7 @@ def _arguments_of(page: object) -> dict[str, Any]:
     if isinstance(page, (tuple, list)) and len(page) in (2, 3):
         return dict(zip(("url", "html", "item"), page, strict=False))
     raise ConfigError(
-        f"{shown(page)} is not a page; use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
+        f"{shown(page)} is not a page", "use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
     )
 
 

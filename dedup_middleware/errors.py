@@ -1,6 +1,7 @@
 """Defines the errors that a user can correct, and shows values and commands in messages.
 
-The text of a `DedupError` is one line: what happened, where, and what to do. It is shown without a traceback.
+The text of a `DedupError` is one line: a sentence on what happened, with the value, and one on what to do. It is shown
+without a traceback.
 """
 
 from __future__ import annotations
@@ -20,8 +21,15 @@ class DedupError(Exception):
     misnamed = False
     """Whether a setting names a path that can never be used."""
 
-    def __init__(self, text: str = "") -> None:
-        """Make an error of *text*, on one line: what it quotes may have several."""
+    def __init__(self, what: str, remedy: str = "", *, misnamed: bool = False) -> None:
+        """Make an error of *what* happened and its *remedy*, on one line: what they quote may have several.
+
+        >>> str(ConfigError("DEDUP_LOG = 'a.csv' is also a feed", "use a path of its own"))
+        "DEDUP_LOG = 'a.csv' is also a feed. Use a path of its own."
+        """
+        self.misnamed = misnamed or self.misnamed
+        sentences = (what, remedy[:1].upper() + remedy[1:])
+        text = " ".join(each if each.endswith((".", "?")) else f"{each}." for each in sentences if each)
         super().__init__(" ".join(text.splitlines()))
 
 
@@ -50,8 +58,8 @@ class StoreError(DedupError):
 class StoreLockedError(StoreError):
     """Another process has the store open: *holder*, if it is known."""
 
-    def __init__(self, text: str, holder: Any = None) -> None:
-        super().__init__(text)
+    def __init__(self, what: str, remedy: str = "", holder: Any = None) -> None:
+        super().__init__(what, remedy)
         self.holder = holder
 
 
@@ -61,12 +69,6 @@ class StoreAwayError(StoreError):
 
 class StoreCorruptError(StoreError):
     """The files of the store are damaged, or are no store."""
-
-    @classmethod
-    def of(cls, error: UnreadableError) -> StoreCorruptError:
-        """Return the error for a store in which a value cannot be read, because of *error*."""
-        remedy = "put back a copy, or begin a new one with `scrapy dedup store reset`"
-        return cls(f"the store is damaged ({error}): {remedy}")
 
 
 class StoreVersionError(StoreError):

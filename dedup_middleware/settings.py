@@ -201,7 +201,9 @@ class Setting:
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             part = f": {error}" if isinstance(error, InvalidPartError) else ""
             allowed = self.values.replace("`", "")
-            raise ConfigError(f"{name or self.name} = {_redacted(value)} is not valid{part}; use {allowed}") from error
+            raise ConfigError(
+                f"{name or self.name} = {_redacted(value)} is not valid{part}", f"use {allowed}"
+            ) from error
 
 
 def _redacted(value: object) -> str:
@@ -450,17 +452,18 @@ class Config:
         if scheme == "memory" and not self.store_is_default and self.jobdir:
             raise ConfigError(
                 f"DEDUP_STORE = {self.store!r} cannot be used with JOBDIR = {str(self.jobdir)!r}: "
-                "a resumed crawl needs the pages of its earlier runs; use a store on disk"
+                "a resumed crawl needs the pages of its earlier runs",
+                "use a store on disk",
             )
         if self.log is None:
             return
         log = os.path.realpath(self.log)
         if path and _is_of_store(log, os.path.realpath(path)):
             raise ConfigError(
-                f"DEDUP_LOG = {str(self.log)!r} is inside DEDUP_STORE = {self.store!r}; use a path outside of it"
+                f"DEDUP_LOG = {str(self.log)!r} is inside DEDUP_STORE = {self.store!r}", "use a path outside of it"
             )
         if log in (os.path.realpath(uri.removeprefix("file://")) for uri in feeds):
-            raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is also a feed; use a path of its own")
+            raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is also a feed", "use a path of its own")
 
 
 def _is_of_store(file: str, store: str) -> bool:
@@ -523,7 +526,7 @@ def _options_in(value: object) -> dict[str, Any]:
     options = {} if value is None or value is True else value
     if not isinstance(options, dict) or not options.keys() <= _OPTIONS.keys():
         allowed = f"use False, or a dict with any of {', '.join(_OPTIONS)}"
-        raise ConfigError(f'meta["dedup"] = {shown(value)} is not valid; {allowed}')
+        raise ConfigError(f'meta["dedup"] = {shown(value)} is not valid', allowed)
     given = ((name, option) for name, option in options.items() if option is not None)
     return {name: _OPTIONS[name].read(option, f'meta["dedup"]["{name}"]') for name, option in given}
 

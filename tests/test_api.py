@@ -194,12 +194,12 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("options", "line"),
         [
-            ({"threshold": 2}, "DEDUP_THRESHOLD = 2 is not valid; use a number above 0.5, at most 1"),
+            ({"threshold": 2}, "DEDUP_THRESHOLD = 2 is not valid. Use a number above 0.5, at most 1"),
             ({"treshold": 0.9}, "treshold is not an option of Deduplicator; did you mean threshold?"),
             ({"wait": 1}, "wait is not an option of Deduplicator"),
             (
                 {"fingerprint": "sha1"},
-                "DEDUP_FINGERPRINT = 'sha1' is not valid; use \"clauses\", or the name of a method",
+                "DEDUP_FINGERPRINT = 'sha1' is not valid. Use \"clauses\", or the name of a method",
             ),
         ],
     )
@@ -216,11 +216,11 @@ class TestMistakes:
             ({"url": "", "html": "<p>"}, "url = '' is empty"),
             ({"url": A, "html": 5}, "html = 5 must be str or bytes"),
             ({"url": A, "text": b"x"}, "text = b'x' must be str"),
-            ({"url": A, "paragraphs": "x"}, "paragraphs = 'x' must be a list of str; use text= for one str"),
+            ({"url": A, "paragraphs": "x"}, "paragraphs = 'x' must be a list of str. Use text= for one str"),
             ({"url": A, "paragraphs": ["x", None]}, "paragraphs = ('x', None) must be a list of str"),
             ({"url": A, "paragraphs": ["x"], "text": "x"}, "text= and paragraphs= are the same text"),
-            ({"url": A, "html": "<p>", "item": "x"}, "item = 'x' is not an item; use a dict"),
-            ({"url": A, "html": "<p>", "item": [{"a": 1}]}, "item = [{'a': 1}] is not an item; use a dict"),
+            ({"url": A, "html": "<p>", "item": "x"}, "item = 'x' is not an item. Use a dict"),
+            ({"url": A, "html": "<p>", "item": [{"a": 1}]}, "item = [{'a': 1}] is not an item. Use a dict"),
         ],
     )
     def test_a_wrong_argument_is_one_line_each_time(self, page, line) -> None:
@@ -232,12 +232,12 @@ class TestMistakes:
 
     @pytest.mark.parametrize("page", ["http://a.example", {A: "<p>"}, (A,), (A, "<p>", {}, 4), None])
     def test_a_stream_of_something_else(self, page) -> None:
-        line = r"is not a page; use a dict with its 'url' and 'html'"
+        line = r"is not a page\. Use a dict with its 'url' and 'html'"
         with Deduplicator() as dedup, pytest.raises(ConfigError, match=line):
             list(dedup.stream([page]))
 
     def test_a_page_with_what_there_is_not(self) -> None:
-        with Deduplicator() as dedup, pytest.raises(ConfigError, match=r"'body' is not a part of a page; use url"):
+        with Deduplicator() as dedup, pytest.raises(ConfigError, match=r"'body' is not a part of a page\. Use url"):
             dedup.check(A, body="<p>")
 
     def test_a_store_in_use_is_refused_and_left_alone(self, tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_a_store_that_comes_back_as_another_ones_is_left_alone(server):
             server.says("it has no header")
         outcome = running.wait()
     assert outcome.kept == [a, gone.url, back.url, b]
-    assert "to the end of this crawl every page is kept" in outcome.log
+    assert "To the end of this crawl every page is kept" in outcome.log
     assert outcome.stats["dedup/failures"] == 1
 
 

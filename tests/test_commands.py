@@ -307,7 +307,7 @@ class TestStoreInfo:
 
     def test_of_a_store_in_use_it_says_by_whom(self, crawled: Crawled) -> None:
         with running_crawl(crawled):
-            crawled.run("store", "info").refused("in use by another crawl", "wait")
+            crawled.run("store", "info").refused("in use by another crawl", "Wait")
 
     def test_without_a_store_it_says_where_it_looked(self, tmp_path: Path) -> None:
         run_here("store", "info", "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("no store found at")
@@ -498,7 +498,7 @@ class TestReset:
 
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
         with running_crawl(own):
-            own.run("store", "reset", "--log", "--yes").refused("in use by another crawl", "wait")
+            own.run("store", "reset", "--log", "--yes").refused("in use by another crawl", "Wait")
         assert store_exists(store_uri(own.outcome.folder))
         assert (own.outcome.folder / "records.jsonl").exists()
 

@@ -220,7 +220,7 @@ class TestCorpora:
             ('{"html": "a", "id": true}\n', ["line 1", "id must be a string or a whole number, got True"]),
             ('{"html": "a", "optional": "yes"}\n', ["line 1", "optional must be true or false"]),
             ('{"html": "a", "id": 1}\n{"html": "a", "id": "1"}\n', ["line 2", "'1' is that of line 1"]),
-            ('{"html": "a", "cluster": 1}\n{"html": "a"}\n', ["line 2", "label all pages, or none"]),
+            ('{"html": "a", "cluster": 1}\n{"html": "a"}\n', ["line 2", "Label all pages, or none"]),
         ],
     )
     def test_a_mistake_in_a_corpus_is_a_line(self, tmp_path: Path, text: str, words: list[str]) -> None:
@@ -303,7 +303,7 @@ class TestMethodsThatCannotBeMeasured:
         failed, summary = said.err.splitlines()
         assert failed.startswith(f"dedup: {name} failed: ")
         assert words in failed
-        assert summary == "dedup: 1 of 3 methods could not be measured"
+        assert summary == "dedup: 1 of 3 methods could not be measured."
         assert said.exit_status == 1
 
 
@@ -342,7 +342,7 @@ class TestSweeps:
         ],
     )
     def test_an_invalid_sweep(self, text: str) -> None:
-        with pytest.raises(ConfigError, match=r"is not a sweep; write METHOD|invalid range|has 1000 values"):
+        with pytest.raises(ConfigError, match=r"is not a sweep\. Write METHOD|invalid range|has 1000 values"):
             Sweep(text)
 
 
@@ -366,7 +366,7 @@ class TestFiles:
         [
             (["--sweep", "length:distance=0..1", *methods("exact")], "--sweep names its method"),
             (["--plot", "nowhere/drawn.png"], "a folder that exists"),
-            (["--plot", "drawn.txt"], "is not a picture; give it a name that ends in .png or .svg or .pdf"),
+            (["--plot", "drawn.txt"], "is not a picture. Give it a name that ends in .png or .svg or .pdf"),
         ],
     )
     def test_options_that_cannot_work_are_a_line(self, corpus: Path, arguments: list[str], words: str) -> None:

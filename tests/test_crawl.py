@@ -81,7 +81,7 @@ def test_with_the_plugin_off_nothing_changes(site, crawl):
     ("setting", "value", "said"),
     [
         ("DEDUP_THRESHOLD", "0.3", "DEDUP_THRESHOLD = '0.3' is not valid"),
-        ("DEDUP_ACTION", "delete", 'DEDUP_ACTION = \'delete\' is not valid; use "drop", "tag", "dry-run"'),
+        ("DEDUP_ACTION", "delete", 'DEDUP_ACTION = \'delete\' is not valid. Use "drop", "tag", "dry-run"'),
         ("DEDUP_STORE", "tarantool://:secret@db/0", "expected leveldb:PATH"),
     ],
 )

@@ -177,5 +177,5 @@ def test_one_that_breaks_its_contract_ends_the_crawl_before_it_begins(site, craw
     (said,) = [each for each in outcome.log.splitlines() if "'theirs' of dedup_middleware." in each]
     assert line in said
     assert "cannot be used (" in said or "cannot be imported from their_fingerprints:Shingles" in said
-    assert "fix its package, or choose another" in said or "fix or remove its package" in said
+    assert "Fix its package, or choose another" in said or "Fix or remove its package" in said
     assert "Traceback" not in outcome.log

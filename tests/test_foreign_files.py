@@ -88,7 +88,7 @@ def test_a_command_writes_a_new_file_and_one_of_its_own_and_no_other(command: st
 
 def test_a_batch_writes_into_no_folder_that_has_something(folder: Path, tmp_path: Path):
     (tmp_path / "verdicts.jsonl").write_text("of mine")
-    run("batch pages.jsonl -o {}", tmp_path, folder).refused(str(tmp_path), "is not empty", "name another folder")
+    run("batch pages.jsonl -o {}", tmp_path, folder).refused(str(tmp_path), "is not empty", "Name another folder")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["of mine"]
 
 

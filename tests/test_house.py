@@ -16,6 +16,8 @@ else:
     import tomli as tomllib
 
 import dedup_middleware
+from dedup_middleware import errors
+from dedup_middleware.errors import DedupError
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
 from dedup_middleware.records.file import Record
@@ -322,3 +324,18 @@ def test_no_two_classes_have_one_name() -> None:
 
 def repeated(names: Iterable[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]
+
+
+# --- errors
+
+
+def test_an_error_has_what_happened_and_what_to_do_by_themselves() -> None:
+    names = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, DedupError)}
+    joined = [
+        (name_of(module), call.lineno)
+        for module in MODULES
+        for call in ast.walk(tree(module))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names and call.args
+        if re.search(r"[;:] (use|set|name|write|choose|remove|run)\b", ast.unparse(call.args[0]))
+    ]
+    assert joined == []

@@ -143,7 +143,7 @@ def test_standard_output_needs_a_format(site, crawl):
     folder = crawl(SPIDER, urls=site.add("/a", article("A", story(1))), folder="a").folder
     done = run_scrapy(folder, "dedup", "dropped", "-o", "-")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "-o -: name the format, as in -o -:jsonlines." in done.stderr
+    assert "Name it, as in -o -:jsonlines." in done.stderr
     for command in (["report", "-o"], ["rules", "--export"]):
         done = run_scrapy(folder, "dedup", *command, "-")
         assert (done.returncode, done.stdout) == (1, "")

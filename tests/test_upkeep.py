@@ -331,7 +331,7 @@ class TestCompacting:
 
     def test_where_there_is_no_store_it_says_so(self, tmp_path: Path) -> None:
         for name in (["store", "compact"], ["store", "export"], ["store", "forget", "--host", "h"]):
-            run_here(*name, "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("no store found", "crawl first")
+            run_here(*name, "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("no store found", "Crawl first")
 
 
 def test_compressed_files_are_told_by_what_is_in_them(shop: Shop) -> None:

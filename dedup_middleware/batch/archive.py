@@ -75,9 +75,9 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
                     pass
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             why = getattr(error, "strerror", None) or error
-            raise ConfigError(f"{path} cannot be read ({why}); name another file") from error
+            raise ConfigError(f"{path} cannot be read ({why})", "name another file") from error
         if not files:
-            raise ConfigError(f"{path} is not an archive and contains none; a file must end in {_ENDINGS}")
+            raise ConfigError(f"{path} is not an archive and contains none", f"name a file that ends in {_ENDINGS}")
         found += files
     for file in found:
         # Rather than after an hour of other files.

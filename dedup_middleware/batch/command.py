@@ -54,7 +54,7 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
     # Candidates are found by clauses.
     if config.fingerprint != "clauses":
         where = f"DEDUP_FINGERPRINT={config.fingerprint!r} cannot be used in a batch"
-        raise ConfigError(f"{where}; set it to 'clauses', or check the pages with Deduplicator.stream")
+        raise ConfigError(where, "set it to 'clauses', or check the pages with Deduplicator.stream")
     config = replace(config, scope=Scope.STORE, expire_after=None, spider=None, log=None, jobdir=None)
     job = Job(config, Header.new(fingerprinter(config.fingerprint).scheme), new_crawl())
     if opts.parquet:

@@ -110,7 +110,8 @@ def in_processes(task: Task, count: int) -> None:
                 if process.exitcode:
                     raise DedupError(
                         "a process of the batch has failed, with the error above, or was killed, perhaps because "
-                        "memory ran out. Start the batch again"
+                        "memory ran out",
+                        "Start the batch again",
                     )
     finally:
         for each in running.values():
@@ -220,7 +221,7 @@ def engine(master: str | None, files: Sequence[Path], scratch: Path) -> Iterator
         from pyspark.errors import PySparkException  # noqa: PLC0415
     except ImportError as error:
         install = 'pip install "dedup-middleware[spark]"'
-        raise ConfigError(f"--spark needs pyspark, which is not installed; run {install}") from error
+        raise ConfigError("--spark needs pyspark, which is not installed", f"run {install}") from error
     with closing(Spark(_spark_session(master, size))) as spark:
         try:
             yield spark
@@ -247,7 +248,7 @@ def _spark_session(master: str, size: int) -> Any:
     except Exception as error:
         why = next(iter(str(error).splitlines()), "") or repr(error)
         where = f"Spark does not start at {conf.get('spark.master')} ({why:.200})"
-        raise ConfigError(f"{where}; it needs Java 17 or newer, and a master that answers") from error
+        raise ConfigError(where, "it needs Java 17 or newer, and a master that answers") from error
     session.sparkContext.setLogLevel("ERROR")
     if not conf.contains("spark.sql.shuffle.partitions"):
         cores = session.sparkContext.defaultParallelism

@@ -75,7 +75,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
     try:
         permissions.make_folder(folder)
         if any(folder.iterdir()):
-            raise ConfigError(f"{folder} is not empty; name another folder with -o")
+            raise ConfigError(f"{folder} is not empty", "name another folder with -o")
         with tempfile.TemporaryDirectory(prefix=".batch-", dir=folder) as scratch:
             yield Path(scratch)
             for path in Path(scratch).iterdir():
@@ -83,7 +83,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
                 path.rename(folder / path.name)
     except (OSError, sqlite3.OperationalError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{folder} cannot be written ({why}); name another folder with -o") from error
+        raise ConfigError(f"{folder} cannot be written ({why})", "name another folder with -o") from error
 
 
 def write_verdicts(engine: Engine, path: Path) -> Counter[str]:

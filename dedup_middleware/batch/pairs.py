@@ -107,7 +107,7 @@ def check(
     Return how many records are not pages, by reason, and where the first of them are, with reasons.
     """
     if len(files) > MAX_FILES:
-        raise ConfigError(f"the archive has {len(files)} files, more than {MAX_FILES}; check it in several batches")
+        raise ConfigError(f"the archive has {len(files)} files, more than {MAX_FILES}", "check it in several batches")
     engine.read(files, job.rows)
     refused, named = Counter[str](), list[Any]()
     for report in engine.rows(_REPORTS):

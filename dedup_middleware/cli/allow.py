@@ -112,7 +112,7 @@ def _wanted(
     copies = _duplicates(index, items, [] if url is None else index.same([url_identity(url)]))
     if shown and not items and not copies and all(shown != override.url for override in read_overrides(index.store)):
         store = without_secrets(config.store, redact=False)
-        raise NothingFoundError(f"{shown} is not stored in {store} as a duplicate. See `scrapy dedup explain URL`.")
+        raise NothingFoundError(f"{shown} is not stored in {store} as a duplicate", "See `scrapy dedup explain URL`.")
     return items, copies
 
 

@@ -69,7 +69,7 @@ class Call:
         if not named:
             looked = " or ".join(map(str, place.roots)) or "any folder"
             raise NothingYetError(
-                f"No spider has a store in {looked}. Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH."
+                f"No spider has a store in {looked}", "Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH."
             )
         return read_config(self.settings, None)
 
@@ -87,7 +87,7 @@ class Call:
         config = self.config_of(spider)
         if self._loader is not None and spider not in self._spiders and not (_has_log(config) or _has_store(config)):
             raise ConfigError(
-                f"No spider {spider!r}, and no store or records of one. `scrapy list` prints the spiders."
+                f"No spider {spider!r}, and no store or records of one", "`scrapy list` prints the spiders."
             )
         return config
 
@@ -103,7 +103,7 @@ class Call:
         try:
             self._loader.load(spider).update_settings(own)
         except Exception as error:
-            raise ConfigError(f"The settings of spider {spider} cannot be read ({error!r}). Correct them.") from error
+            raise ConfigError(f"The settings of spider {spider} cannot be read ({error!r})", "Correct them.") from error
         return own
 
     def spider_classes(self) -> list[type]:
@@ -126,7 +126,7 @@ class Call:
 def _several(configs: Iterable[Config]) -> ConfigError:
     names = [str(config.spider) for config in configs]
     example = shlex.join(["--spider", names[0]])
-    return ConfigError(f"Several spiders have a store or records: {', '.join(names)}. Name one, as in {example}.")
+    return ConfigError(f"Several spiders have a store or records: {', '.join(names)}", f"Name one, as in {example}.")
 
 
 def _in_use(configs: list[Config]) -> list[Config]:
@@ -152,7 +152,7 @@ def _has_store(config: Config) -> bool:
 def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
     """Yield a file that takes the place of *path*, as :func:`permissions.replaced` does; :class:`ConfigError`."""
     if str(path) == "-":
-        raise ConfigError("- is not a file here. Name a file, or /dev/stdout for standard output.")
+        raise ConfigError("- is not a file here", "Name a file, or /dev/stdout for standard output.")
     try:
         with permissions.replaced(path, is_ours) as file:
             yield file
@@ -160,13 +160,13 @@ def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryI
         raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         detail = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be written ({detail}). Name another file.") from error
+        raise ConfigError(f"{path} cannot be written ({detail})", "Name another file.") from error
 
 
 def confirm(what: str) -> None:
     """Return if a person at the terminal confirms *what*; else raise `DedupError`."""
     if not sys.stdin.isatty():
-        raise DedupError(f"{what} Not a terminal, cannot ask for confirmation: run it again with --yes.")
+        raise DedupError(f"{what} Not a terminal, cannot ask for confirmation", "run it again with --yes")
     print(f"{one_line(what)} Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise DedupError("Nothing was deleted.")

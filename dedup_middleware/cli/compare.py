@@ -66,7 +66,7 @@ def recorded_pages(
     """
     if any(folder.glob("*.db*")):
         raise ConfigError(
-            f"{folder} is a cache of DbmCacheStorage; crawl with FilesystemCacheStorage, Scrapy's default"
+            f"{folder} is a cache of DbmCacheStorage", "crawl with FilesystemCacheStorage, Scrapy's default"
         )
     compression = _compression(settings)
     max_size = _max_size(settings)
@@ -85,7 +85,7 @@ def recorded_pages(
     if damaged:
         tell(f"left out {damaged} responses in {folder} that cannot be read")
     if not found:
-        raise ConfigError(f"{folder} has no recorded page; crawl with HTTPCACHE_ENABLED=True, and {_REMEDY}")
+        raise ConfigError(f"{folder} has no recorded page", f"crawl with HTTPCACHE_ENABLED=True, and {_REMEDY}")
 
 
 def _content(path: Path, most: int, *, is_packed: bool) -> bytes:

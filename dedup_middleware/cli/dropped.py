@@ -136,11 +136,13 @@ class _Export:
                 self._settings, [] if overwrite else [target], overwrite_output=[target] if overwrite else None
             ).items()
         except UsageError as error:
-            raise ConfigError(f"-o {target}: name the format, as in -o {target}:jsonlines. {error}") from error
+            raise ConfigError(
+                f"-o {target} has no format ({error})", f"name it, as in -o {target}:jsonlines"
+            ) from error
         self._options = feed_complete_default_values_from_settings(options, self._settings)
         self.is_stdout = self._uri == _STDOUT
         if "://" in self._uri and not self._uri.startswith("file://"):
-            raise ConfigError(f"-o {target} is not a file. Use -o FILE, or -o -:FORMAT for standard output.")
+            raise ConfigError(f"-o {target} is not a file", "Use -o FILE, or -o -:FORMAT for standard output.")
 
     def write(self, items: Iterable[Any]) -> None:
         """Write *items*, and return once they are on the disk; :class:`ConfigError` if they cannot be written.
@@ -165,7 +167,7 @@ class _Export:
             raise
         except OSError as error:
             raise ConfigError(
-                f"{self._uri} cannot be written ({error.strerror or error}). Name another file."
+                f"{self._uri} cannot be written ({error.strerror or error})", "Name another file."
             ) from error
 
     def _opened(self) -> BinaryIO:
@@ -196,7 +198,7 @@ class _Export:
         except (TypeError, ValueError) as error:
             kind = type(item).__qualname__
             raise ConfigError(
-                f"An item of class {kind} cannot be written as {options['format']} ({error}). Use another format."
+                f"An item of class {kind} cannot be written as {options['format']} ({error})", "Use another format."
             ) from error
 
 

@@ -46,7 +46,7 @@ def explain(config: Config, url: str) -> dict[str, Any]:
     try:
         stored = _stored(config, url)
     except StoreLockedError as error:
-        note = f"{str(error).rstrip('.')}. Until then, only the records are shown."
+        note = f"{error} Until then, only the records are shown."
     if last is None and stored is None and last_form is None:
         log = "" if config.log is None else f" and the records {config.log}"
         why = note or "A page without items is not stored."
@@ -147,7 +147,7 @@ def run(call: Call) -> None:
     """Print the explanation, or the record that the page would have."""
     opts = call.opts
     if opts.other is None and opts.other_html is not None:
-        raise ConfigError("--other-html needs the URL of the other page: use `explain URL OTHER --other-html FILE`.")
+        raise ConfigError("--other-html needs the URL of the other page", "use `explain URL OTHER --other-html FILE`.")
     html, other_html = (None if name is None else _read(name) for name in (opts.html, opts.other_html))
     if opts.other is not None:
         # Two files need no store.
@@ -212,7 +212,7 @@ def _read(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise ConfigError(f"--html {name} cannot be read ({error.strerror or error}). Name another file.") from error
+        raise ConfigError(f"--html {name} cannot be read ({error.strerror or error})", "Name another file.") from error
 
 
 def record_text(record: Record, width: int | None = None) -> str:

@@ -135,7 +135,7 @@ def forget_pages(call: Call) -> None:
         chosen = choose(index, **wanted)
     if opts.url and not (chosen.total or chosen.to_release):
         shown_url = without_secrets(wanted["url"], redact=config.redact_query)
-        raise NothingFoundError(f"{shown_url} is not stored in {store}. See `scrapy dedup explain URL`.")
+        raise NothingFoundError(f"{shown_url} is not stored in {store}", "See `scrapy dedup explain URL`.")
     if chosen.total and not opts.dry_run:
         if not opts.yes:
             # The store is closed meanwhile: a crawl does not wait for a person.
@@ -284,7 +284,8 @@ def import_(call: Call) -> None:
         if header.scheme != scheme:
             raise ConfigError(
                 f"{path} contains fingerprints of scheme {header.scheme!r:.80}, but "
-                f"DEDUP_FINGERPRINT={config.fingerprint!r} makes {scheme!r}. Set it as the store of the file had it."
+                f"DEDUP_FINGERPRINT={config.fingerprint!r} makes {scheme!r}",
+                "Set it as the store of the file had it.",
             )
     with progress(f"importing {one_line(str(path))}"):
         counts, shown = transfer.import_copy(path, uri), without_secrets(uri, redact=False)

@@ -84,7 +84,7 @@ def run(call: Call) -> None:
     found, current = tuning.recorded(counted(records, "records read")), config.threshold
     if not found.cases:
         raise NothingFoundError(
-            f"No verdict in {log} depends on the threshold. Crawl first, or widen --crawl and --host."
+            f"No verdict in {log} depends on the threshold", "Crawl first, or widen --crawl and --host."
         )
     rows = tuning.rows_of(found.cases, current, opts.at)
     near = tuning.borderline(found.cases, current, opts.show, labelled=labels.about())

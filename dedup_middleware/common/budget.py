@@ -118,11 +118,6 @@ class _Watched(Sequence[str]):
 UNLIMITED = Budget()
 
 
-def budget_of(texts: Sequence[str]) -> Budget:
-    """Return the budget that *texts* are watched by."""
-    return texts.budget if isinstance(texts, _Watched) else UNLIMITED
-
-
 def page_budget(milliseconds: float | None = None) -> Budget:
     """Return the budget of a page or an item, from now on; *milliseconds* takes the place of `MAX_MILLISECONDS`."""
     time_left = MAX_MILLISECONDS if milliseconds is None else milliseconds

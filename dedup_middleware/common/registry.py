@@ -45,13 +45,13 @@ class Registry:
             return getattr(found, attribute) if attribute else found
         theirs = [entry for entry in self._theirs() if entry.name == name]
         if not theirs:
-            raise ConfigError(f"{name!r} is not one of {self.group}; use {', '.join(map(repr, self.names()))}")
+            raise ConfigError(f"{name!r} is not one of {self.group}", f"use {', '.join(map(repr, self.names()))}")
         try:
             return theirs[0].load()
         except Exception as error:
             raise ConfigError(
-                f"{name!r} of {self.group} cannot be imported from {theirs[0].value} ({error!r}): "
-                "fix or remove its package"
+                f"{name!r} of {self.group} cannot be imported from {theirs[0].value} ({error!r})",
+                "fix or remove its package",
             ) from error
 
     @contextmanager
@@ -63,7 +63,7 @@ class Registry:
             raise
         except Exception as error:
             raise ConfigError(
-                f"{name!r} of {self.group} cannot be used ({error!r}); fix its package, or choose another"
+                f"{name!r} of {self.group} cannot be used ({error!r})", "fix its package, or choose another"
             ) from error
 
     def version(self, name: str) -> str:
@@ -89,5 +89,5 @@ def required(module: str, why: object, *, extra: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ConfigError(
-            f'{why} needs {package}, which is not installed. Run pip install "dedup-middleware[{extra}]".'
+            f"{why} needs {package}, which is not installed", f'Run pip install "dedup-middleware[{extra}]".'
         ) from error

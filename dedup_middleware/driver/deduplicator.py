@@ -22,11 +22,12 @@ from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.driver.comparing import given_again, item_verdict
 from dedup_middleware.driver.verdicts import Verdicts
-from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
+from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
+from dedup_middleware.stores import refusals
 from dedup_middleware.visits.drops import Drops, Written
 from dedup_middleware.visits.durability import Durability
 from dedup_middleware.visits.page_reader import PageReader
@@ -540,7 +541,7 @@ class Deduplication:
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""
         if isinstance(error, UnreadableError):
-            error = StoreCorruptError.of(error)
+            error = refusals.corrupt(self.index.store.uri, str(error))
         if self.verdicts.store_failure is None and isinstance(error, StoreError):
             is_away = isinstance(error, StoreAwayError)
             self.verdicts.store_failure = Reason.STORE_UNREACHABLE if is_away else Reason.STORE_FAILED

@@ -141,7 +141,7 @@ async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None
     began = time.monotonic()
     if config.store_is_default and config.store == "memory:":
         names = "DEDUP_STORE and DEDUP_LOG" if config.log_is_default else "DEDUP_STORE"
-        no_place = f"cannot write to {config.place.tried}: no dropped item can be stored. Set {names} to another place"
+        no_place = f"cannot write to {config.place.tried}: no dropped item can be stored. Set {names} to another place."
         return _pass_through(config, no_place)
     while True:
         try:
@@ -180,7 +180,7 @@ def _pass_through(config: Config, trouble: str) -> Resources:
     try:
         return replace(open_at_once(alone), trouble=trouble)
     except RecordsError as error:
-        trouble = trouble if trouble == str(error) else f"{trouble}; and {error}"
+        trouble = trouble if trouble == str(error) else f"{trouble} {error}"
         return replace(open_at_once(replace(alone, log=None)), trouble=trouble)
 
 

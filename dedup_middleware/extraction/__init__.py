@@ -92,7 +92,7 @@ def extract_text(html: str) -> ExtractedText:
     False
     """
     if not isinstance(html, str):
-        raise ConfigError(f"html must be str, got {type(html).__name__}. Decode bytes first.")
+        raise ConfigError(f"html must be str, got {type(html).__name__}", "Decode bytes first.")
     if not html or html.isspace():
         return ExtractedText([], is_main_text=False, share=0.0)
     root = parse(html)

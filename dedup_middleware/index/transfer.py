@@ -79,10 +79,10 @@ def opened_copy(path: Path) -> Iterator[tuple[Header, Iterator[KeyValue]]]:
             lines = bounded.lines(file, MAX_LINE)
             yield _header(next(lines, None)), _pairs(lines)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror or error}): name another file") from error
+        raise ConfigError(f"{path} cannot be read ({error.strerror or error})", "name another file") from error
     except ValueError as error:
         raise ConfigError(
-            f"{path} cannot be imported ({error}): make it by `scrapy dedup store export -o FILE`"
+            f"{path} cannot be imported ({error})", "make it by `scrapy dedup store export -o FILE`"
         ) from error
 
 
@@ -150,8 +150,8 @@ def filled(uri: str, header: Header) -> Iterator[OpenStore]:
     try:
         if next(store.scan(*_ALL), None) is not None:
             raise StoreError(
-                f"the store {store.uri} is not empty: import into a new one, by -s DEDUP_STORE=URI, or first remove "
-                f"this one by {refusals.reset(uri)}"
+                f"the store {store.uri} is not empty",
+                f"import into a new one, by -s DEDUP_STORE=URI, or first remove this one by {refusals.reset(uri)}",
             )
         store.write([(HEADER_KEY, msgspec.structs.replace(header, is_partial=True).encode())], sync=True)
         store.in_process.header = header

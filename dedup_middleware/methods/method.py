@@ -184,7 +184,7 @@ def feature(text: str) -> bytes:
 def one_of(name: str, value: str, values: Iterable[str]) -> str:
     """Return the option *value* if it is one of *values*; else `ConfigError`."""
     if value not in (known := [*values]):
-        raise ConfigError(f"{name} = {value!r} is not valid: choose {' or '.join(map(repr, known))}")
+        raise ConfigError(f"{name} = {value!r} is not valid", f"choose {' or '.join(map(repr, known))}")
     return value
 
 
@@ -194,7 +194,7 @@ _Number = TypeVar("_Number", int, float)
 def within(name: str, value: _Number, least: float, most: float) -> _Number:
     """Return the option *value* if it is between *least* and *most*; else `ConfigError`."""
     if not least <= value <= most:
-        raise ConfigError(f"{name} = {value!r} is not valid: choose a value from {least} to {most}")
+        raise ConfigError(f"{name} = {value!r} is not valid", f"choose a value from {least} to {most}")
     return value
 
 
@@ -297,7 +297,7 @@ def method(choice: str) -> Method:
         option, _, value = (part.strip() for part in pair.partition("="))
         if option not in defaults:
             known = ", ".join(defaults) or "none"
-            raise ConfigError(f"the method {name!r} has no option {option!r}; it has {known}")
+            raise ConfigError(f"the method {name!r} has no option {option!r}", f"it has {known}")
         given[option] = _read(name, option, value, defaults)
     return kind(**given)
 

@@ -66,7 +66,7 @@ class TopicDistances(Method):
         self._a = within("a", a, 1, b)
         self._topic = _distinct(folded(topic).split())
         if len(self._topic) == 1:
-            raise ConfigError(f"topic = {topic!r} is one word; give at least two, with spaces between")
+            raise ConfigError(f"topic = {topic!r} is one word", "give at least two, with spaces between")
         if not self._topic:
             load_dictionary()
 

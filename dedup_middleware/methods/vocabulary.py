@@ -90,7 +90,7 @@ def _tokenizer() -> Any:
             warnings.simplefilter("ignore")
             import jieba  # noqa: PLC0415 - only methods that cut words need it
     except ImportError as error:
-        raise ConfigError(f"cutting Chinese into words needs jieba ({error}): run `pip install jieba`") from error
+        raise ConfigError(f"cutting Chinese into words needs jieba ({error})", "run `pip install jieba`") from error
     tokenizer = jieba.Tokenizer()
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
@@ -165,7 +165,7 @@ def packed(*learned: Any) -> bytes:
     """Return values that JSON can express as bytes for `unpacked`. `ConfigError` if they are too large to be stored."""
     written = json.dumps(learned, ensure_ascii=False).encode("utf8", "surrogatepass")
     if len(written) > _MAX_BYTES or bounded.has_more(written, _MAX_VALUES):
-        raise ConfigError("the pages have more words than can be stored; learn from fewer pages")
+        raise ConfigError("the pages have more words than can be stored", "learn from fewer pages")
     return zlib.compress(written)
 
 

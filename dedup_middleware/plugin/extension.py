@@ -242,7 +242,7 @@ class DedupExtension(Listener):
             opened = outcome()
         except DedupError as error:
             self.count("failures")
-            self._log(logging.ERROR, f"{error}; to the end of this crawl every page is kept and nothing is dropped")
+            self._log(logging.ERROR, f"{error} To the end of this crawl every page is kept and nothing is dropped")
             return
         before = self.deduplication
         assert opened is not None
@@ -264,14 +264,13 @@ class DedupExtension(Listener):
         self._log(logging.INFO, line)
 
     def failed(self, error: DedupError) -> None:
-        what = str(error).rstrip(".")
         if isinstance(error, StoreAwayError):
-            self.warn(f"{what}. Until it is back every page is kept, and nothing is dropped")
+            self.warn(f"{error} Until it is back every page is kept, and nothing is dropped")
             self._reopen()
             return
         if not isinstance(error, StoreError):
             self._await_no_more()
-        self._log(logging.ERROR, f"{what}. From now on every page is kept and nothing is dropped")
+        self._log(logging.ERROR, f"{error} From now on every page is kept and nothing is dropped")
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
         self.warn(messages.one_original(self.config, host, original, repeats, pages))
@@ -446,7 +445,7 @@ def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) 
         except StoreError as error:
             if str(error) not in warned:
                 warned.add(str(error))
-                warn(f"{error}. The plugin tries again, and drops nothing until it succeeds")
+                warn(f"{error} The plugin tries again, and drops nothing until it succeeds")
         else:
             if is_over.is_set():
                 opened.store.close()

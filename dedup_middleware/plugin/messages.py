@@ -71,8 +71,7 @@ def _in_pass_through(opened: Resources) -> str:
     records = f"its records are in {opened.config.log}" if opened.config.log else "no records are kept"
     until = "Until it ends" if opened.awaited is None else "Until the store is back"
     return (
-        f"{opened.trouble.rstrip('.')}. {until}, this crawl runs in pass-through: it keeps every page and drops "
-        f"nothing; {records}"
+        f"{opened.trouble} {until}, this crawl runs in pass-through: it keeps every page and drops nothing; {records}"
     )
 
 

@@ -1,4 +1,8 @@
-"""Waits for disks and servers without holding up the event loop."""
+"""Waits for disks and servers without holding up the event loop.
+
+Scrapy has functions for both that follow, which do not serve: a process does not end before the threads of its
+`run_in_thread` have, and `sleep` came with Scrapy 2.18.
+"""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
     if len(order) < 2:  # noqa: PLR2004
         raise NothingFoundError(f"There are no two crawls of one spider in {path} to compare.")
     if crawl is not None and crawl not in order[:-1]:
-        raise NothingFoundError(f"No crawl {crawl} in {path}, or none after it. Its crawls: {', '.join(order)}.")
+        raise NothingFoundError(f"No crawl {crawl} in {path}, or none after it", f"Its crawls: {', '.join(order)}.")
     place = len(order) - 2 if crawl is None else order.index(crawl)
     names = {name: n > place for n, name in enumerate(order)}
     span = _Span()

@@ -203,16 +203,16 @@ class RecordLog:
             permissions.make_folder(path.parent)
             permissions.make_file(path)
             if path.is_file() and not _is_ours(path):
-                raise _misnamed(f"DEDUP_LOG = {str(path)!r} has no records. Set another path.")
+                raise RecordsError(f"DEDUP_LOG = {str(path)!r} has no records", "set another path", misnamed=True)
             self._is_torn = ends_torn(path)
             # Without a buffer: what several processes append stays a line each.
             self._file = path.open("ab", buffering=0)
         except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
             detail = getattr(error, "strerror", None) or error
-            text = f"DEDUP_LOG = {str(path)!r} cannot be written ({detail}). Set another path"
-            if not isinstance(error, OSError) or error.errno in PATH_ERRORS:
-                raise _misnamed(f"{text}.") from error
-            raise RecordsError(f"{text}, or make it and its folder writable.") from error
+            misnamed = not isinstance(error, OSError) or error.errno in PATH_ERRORS
+            remedy = "set another path" if misnamed else "set another path, or make it and its folder writable"
+            what = f"DEDUP_LOG = {str(path)!r} cannot be written ({detail})"
+            raise RecordsError(what, remedy, misnamed=misnamed) from error
 
     def append(self, line: Record | CrawlLine) -> None:
         """Write one line; :class:`RecordsError` if the disk fails."""
@@ -228,7 +228,7 @@ class RecordLog:
             self._is_torn = count != len(written)
             detail = os.strerror(errno.ENOSPC) if self._is_torn else ""
         if detail:
-            raise RecordsError(f"DEDUP_LOG {self.path} cannot be written ({detail}). Make room on its disk.")
+            raise RecordsError(f"DEDUP_LOG {self.path} cannot be written ({detail})", "Make room on its disk.")
 
     def close(self) -> None:
         """Close the file."""
@@ -236,12 +236,6 @@ class RecordLog:
             self._file.close()
         except OSError as error:
             raise RecordsError(f"DEDUP_LOG {self.path} could not be closed ({error.strerror}).") from error
-
-
-def _misnamed(text: str) -> RecordsError:
-    error = RecordsError(text)
-    error.misnamed = True
-    return error
 
 
 def _is_ours(path: Path) -> bool:
@@ -286,7 +280,7 @@ def refuse_foreign_log(path: Path) -> None:
     """Raise :class:`RecordsError` if *path* exists and has no records; ``OSError``."""
     # A link is removed, and not what it leads to.
     if os.path.lexists(path) and not (path.is_file() and _is_ours(path)):
-        raise RecordsError(f"The file {path} cannot be removed: it has no records. Remove it yourself.")
+        raise RecordsError(f"The file {path} cannot be removed: it has no records", "remove it yourself")
 
 
 def pass_through_log(path: Path) -> Path:
@@ -311,7 +305,7 @@ def opened(path: Path) -> BinaryIO:
         return path.open("rb")
     except FileNotFoundError:
         raise RecordsError(
-            f"No records found at {path}. Run a crawl first, or use -s DEDUP_LOG=PATH or --spider NAME."
+            f"No records found at {path}", "Run a crawl first, or use -s DEDUP_LOG=PATH or --spider NAME."
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate
         raise _unreadable(path, error) from error
@@ -319,7 +313,9 @@ def opened(path: Path) -> BinaryIO:
 
 def _unreadable(path: Path, error: OSError | ValueError) -> RecordsError:
     detail = getattr(error, "strerror", None) or error
-    return RecordsError(f"The records {str(path)!r} cannot be read ({detail}). Check its permissions, or name another.")
+    return RecordsError(
+        f"The records {str(path)!r} cannot be read ({detail})", "Check its permissions, or name another."
+    )
 
 
 def blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -457,7 +453,7 @@ def host_named(host: str | None) -> str | None:
     """Return the *host* that a person has named, as URLs have it; :class:`ConfigError` if it is not a host name."""
     read = None if host is None else as_in_urls(host)
     if read == "":
-        raise ConfigError(f"{host!r} is not a host name. Use for example example.org.")
+        raise ConfigError(f"{host!r} is not a host name", "Use for example example.org.")
     return read
 
 
@@ -473,7 +469,7 @@ def crawl_named(log: Path, crawl: str | None) -> str | None:
 def log_of(config: Config) -> Path:
     """Return the path of the configured records; :class:`RecordsError` if there are none."""
     if config.log is None and config.log_is_default:
-        raise RecordsError("No records are named. Use --spider NAME, or -s DEDUP_LOG=PATH.")
+        raise RecordsError("No records are named", "Use --spider NAME, or -s DEDUP_LOG=PATH.")
     if config.log is None:
-        raise RecordsError("DEDUP_LOG is empty, so no records were kept. Set it to a path, or leave it out.")
+        raise RecordsError("DEDUP_LOG is empty, so no records were kept", "Set it to a path, or leave it out.")
     return config.log

@@ -51,19 +51,19 @@ class Answers:
             lines = _lines(path) if path.exists() else []
         except OSError as error:
             raise RecordsError(
-                f"The labels {path} cannot be read ({error.strerror}). Check its permissions."
+                f"The labels {path} cannot be read ({error.strerror})", "Check its permissions."
             ) from error
         for line in lines:
             if (answer := _parse(line)) is not None:
                 self._by_pair[answer.pair] = answer
         if lines and not self._by_pair:
-            raise RecordsError(f"{path} is not a file of labels. Move it away, or name another one.")
+            raise RecordsError(f"{path} is not a file of labels", "Move it away, or name another one.")
 
     @classmethod
     def given(cls, path: Path) -> Self:
         """Return the labels in the file that a person has named; :class:`RecordsError` also if it does not exist."""
         if not path.is_file():
-            raise RecordsError(f"No labels found at {path}. Download them from a report.")
+            raise RecordsError(f"No labels found at {path}", "Download them from a report.")
         return cls(path)
 
     @classmethod
@@ -95,7 +95,7 @@ class Answers:
                 file.write(f"{begin}{json.dumps(asdict(answer))}\n")
         except OSError as error:
             raise RecordsError(
-                f"The labels {self.path} cannot be written ({error.strerror}). Make room, or check its permissions."
+                f"The labels {self.path} cannot be written ({error.strerror})", "Make room, or check its permissions."
             ) from error
         self._by_pair[answer.pair] = answer
 

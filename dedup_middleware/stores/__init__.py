@@ -64,7 +64,7 @@ def parse_uri(uri: str) -> tuple[str, str]:
     if not colon or scheme == "memory" or not is_scheme(scheme):
         # In a URL, any part but its beginning may be a password.
         shown = f"{'' if '@' in scheme else scheme}:…" if re.search("//|[@?]", uri) else uri
-        raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI: expected {_allowed()}")
+        raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI", f"use {_allowed()}")
     if scheme in _SERVERS:
         _module(scheme).address(uri)
     return scheme, str(Place.of(uri).path) if scheme in ON_DISK else path
@@ -113,8 +113,8 @@ def _module(scheme: str) -> Any:
     except ImportError as error:
         remedy = '`pip install "dedup-middleware[redis]"`' if scheme in _SERVERS else f"`pip install {error.name}`"
         raise EngineMissingError(
-            f"a store {scheme}:… cannot be opened on this Python ({error}): {remedy}, "
-            f"or set DEDUP_STORE={default_backend()}:PATH"
+            f"a store {scheme}:… cannot be opened on this Python ({error})",
+            f"{remedy}, or set DEDUP_STORE={default_backend()}:PATH",
         ) from error
 
 

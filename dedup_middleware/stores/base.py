@@ -70,7 +70,7 @@ class Store(ABC):
 
     def compact(self) -> None:
         """Reclaim the space of deleted pairs. Rewrites the whole store."""
-        raise StoreError(f"the store {self.uri} cannot be compacted: use the tools of its server or package")
+        raise StoreError(f"the store {self.uri} cannot be compacted", "use the tools of its server or package")
 
     @classmethod
     def refusal(cls, uri: str, action: str, error: Exception) -> StoreError | None:
@@ -151,8 +151,8 @@ class Header(_Layout, frozen=True, forbid_unknown_fields=True):
         """Raise ``StoreVersionError`` if the store has fingerprints of another scheme; ``None`` takes any."""
         if fingerprint_scheme is not None and self.scheme != fingerprint_scheme:
             raise StoreVersionError(
-                f"the store {uri} has fingerprints of scheme {self.scheme!r}, this crawl makes {fingerprint_scheme!r}: "
-                f"{refusals.ANOTHER}, or remove it by {refusals.reset(uri)}"
+                f"the store {uri} has fingerprints of scheme {self.scheme!r}, this crawl makes {fingerprint_scheme!r}",
+                f"{refusals.ANOTHER}, or remove it by {refusals.reset(uri)}",
             )
 
 
@@ -175,15 +175,16 @@ def read_header(store: Store, fingerprint_scheme: str | None) -> Header | None:
             remedy = "upgrade dedup-middleware" if is_newer else f"remove it by {refusals.reset(uri)}"
             raise StoreVersionError(
                 f"the store {uri} has schema {schema}, {'newer' if is_newer else 'older'} than schema {SCHEMA_VERSION} "
-                f"of this version: {remedy}, or {refusals.ANOTHER}"
+                f"of this version",
+                f"{remedy}, or {refusals.ANOTHER}",
             )
         header = Header.decode(value)
     except (ValueError, RecursionError) as error:
         raise refusals.corrupt(uri, f"its header cannot be read: {error}") from error
     if header.is_partial:
         raise StoreError(
-            f"the store {uri} is incomplete, because a `scrapy dedup store import` was cut off: "
-            f"remove it by {refusals.reset(uri)}, and import again"
+            f"the store {uri} is incomplete, because a `scrapy dedup store import` was cut off",
+            f"remove it by {refusals.reset(uri)}, and import again",
         )
     header.check_scheme(fingerprint_scheme, uri)
     return header

@@ -79,7 +79,7 @@ class Place:
         if why or memory is None:
             # What is no path may be a URL with a password.
             shown = f"{scheme}:…" if "@" in uri else uri
-            raise ConfigError(f"DEDUP_STORE={shown!r} is not valid, {why}: write {scheme}:PATH")
+            raise ConfigError(f"DEDUP_STORE={shown!r} is not valid, {why}", f"write {scheme}:PATH")
         return cls(scheme, resolved(path), is_shared=is_shared, memory=memory)
 
     @property
@@ -101,8 +101,8 @@ class Place:
             raise refusals.foreign(self.uri)
         if kind not in (None, self.scheme):
             raise StoreCorruptError(
-                f"{self.path} is not a {self.scheme} store but a {kind} store, and was left untouched: "
-                f"set DEDUP_STORE to {kind}:{self.path}, or to another path"
+                f"{self.path} is not a {self.scheme} store but a {kind} store, and was left untouched",
+                f"set DEDUP_STORE to {kind}:{self.path}, or to another path",
             )
         return kind is not None
 

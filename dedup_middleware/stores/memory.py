@@ -72,8 +72,8 @@ class MemoryStore(Store):
         if self._room is not None and self._used > self._room:
             self.close()
             raise StoreError(
-                f"the store {self.uri} takes more than {self._room / 2**20:.0f} MB of memory: "
-                "set DEDUP_STORE to a store on a disk"
+                f"the store {self.uri} takes more than {self._room / 2**20:.0f} MB of memory",
+                "set DEDUP_STORE to a store on a disk",
             )
 
     def close(self) -> None:

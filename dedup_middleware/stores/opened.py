@@ -84,8 +84,8 @@ class Shared:
         have, SQLite removes the parent's files, and older versions of filelock unlock the parent's lock.
         """
         self.failure = StoreError(
-            f"the store {self.store.uri} was opened by the parent of this process, and only the parent may use it: "
-            "open a store after the fork, or start the process by spawn"
+            f"the store {self.store.uri} was opened by the parent of this process, and only the parent may use it",
+            "open a store after the fork, or start the process by spawn",
         )
         # Another thread of the parent may have held these.
         self.guard, self.syncing = threading.RLock(), threading.Lock()

@@ -79,7 +79,7 @@ def address(uri: str) -> ServerAddress:
     except ValueError:
         why = _NO_URL
     if why:
-        raise ConfigError(f"DEDUP_STORE={scheme}:… {why}: write {scheme}://USER:PASSWORD@HOST:6379/0?store=NAME")
+        raise ConfigError(f"DEDUP_STORE={scheme}:… {why}", f"write {scheme}://USER:PASSWORD@HOST:6379/0?store=NAME")
     return ServerAddress(without_secrets(uri, redact=False), parts._replace(query=urlencode(files)).geturl(), options)
 
 
@@ -123,13 +123,13 @@ class RedisStore(Store):
         if info.get("cluster_enabled"):
             self._client.close()
             self._client = RedisCluster.from_url(where.url, **how)
-        policy, trouble = info.get("maxmemory_policy", "noeviction"), ""
+        policy, trouble = info.get("maxmemory_policy", "noeviction"), ("", "")
         if info.get("maxmemory") and policy != "noeviction":
-            trouble = f"evicts keys when its memory is full ({policy}): set maxmemory-policy noeviction"
+            trouble = f"evicts keys when its memory is full ({policy})", "set maxmemory-policy noeviction"
         elif where.options.get("aof") != "no" and not info.get("aof_enabled") and "kvrocks_version" not in info:
-            trouble = "loses its data when it ends (appendonly no): set appendonly yes, or add aof=no to the URI"
-        if trouble:
-            raise StoreError(f"the server of the store {self.uri} {trouble}, or {refusals.ANOTHER}")
+            trouble = "loses its data when it ends (appendonly no)", "set appendonly yes, or add aof=no to the URI"
+        if any(trouble):
+            raise StoreError(f"the server of the store {self.uri} {trouble[0]}", f"{trouble[1]}, or {refusals.ANOTHER}")
         self._scripts = {text: self._client.register_script(text) for text in (READ, SCAN, WRITE)}
         self._is_answering = True
         self._version = b""
@@ -227,7 +227,8 @@ class RedisStore(Store):
         if outcome == b"lost":
             raise StoreAwayError(
                 f"the lease of the store {self.uri} has ended: this process was suspended for too long, or the server "
-                "has lost data. A crawl opens the store again by itself; run a command again"
+                "has lost data",
+                "A crawl opens the store again by itself; run a command again",
             )
         if before != self._version:
             self._note(before)
@@ -283,9 +284,10 @@ class RedisStore(Store):
             return refusals.corrupt(uri, "the value of a key is longer than any that we write")
         if isinstance(error, _NOT_ALLOWED) or "NOPERM" in detail:
             return StoreError(
-                f"the server of the store {uri} refuses the connection ({detail}). Put user and password, or neither, "
+                f"the server of the store {uri} refuses the connection ({detail})",
+                "Put user and password, or neither, "
                 f"into DEDUP_STORE, or the password into {PASSWORD}. The user needs "
-                "~{dedup:* +@read +@write +@scripting +@connection +info"
+                "~{dedup:* +@read +@write +@scripting +@connection +info",
             )
         # Everything else, a full memory or disk too, ends by itself.
         return refusals.foreign(uri) if "WRONGTYPE" in detail else refusals.away(uri, detail)

@@ -42,22 +42,23 @@ def reset(uri: str) -> str:
 def absent(uri: str) -> StoreError:
     """Return the error for a command that needs a store and finds none at *uri*."""
     if uri == "memory:":
-        return StoreError("no store is named: use -s DEDUP_STORE=URI, or --spider NAME")
-    return StoreError(f"no store found at {named(uri)}: crawl first, or use -s DEDUP_STORE=URI")
+        return StoreError("no store is named", "use -s DEDUP_STORE=URI, or --spider NAME")
+    return StoreError(f"no store found at {named(uri)}", "crawl first, or use -s DEDUP_STORE=URI")
 
 
 def foreign(uri: str) -> StoreCorruptError:
     """Return the error for something at *uri* that does not have our marker."""
     return StoreCorruptError(
-        f"{named(uri)} is not a store of dedup-middleware and was left untouched: {ANOTHER}, or move it away"
+        f"{named(uri)} is not a store of dedup-middleware and was left untouched", f"{ANOTHER}, or move it away"
     )
 
 
 def corrupt(uri: str, detail: str) -> StoreCorruptError:
     """Return the error for a store that has our marker and cannot be read."""
     return StoreCorruptError(
-        f"the store {named(uri)} is damaged ({detail}): restore a backup, {ANOTHER}, or remove it by {reset(uri)} "
-        "(and fill the new one with `scrapy dedup store import`, if there is an export)"
+        f"the store {named(uri)} is damaged ({detail})",
+        f"restore a backup, {ANOTHER}, or remove it by {reset(uri)} "
+        "(and fill the new one with `scrapy dedup store import`, if there is an export)",
     )
 
 
@@ -65,35 +66,33 @@ def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     """Return the error for a store that another process, *holder* if it is known, has open."""
     shown, who = named(uri), "" if holder is None else f", {holder.name}"
     is_shared = not shown.startswith(("leveldb:", "rocksdb:", "sqlite:")) or "shared=1" in shown
-    instead = "" if is_shared else f"; to crawl meanwhile, {ANOTHER}, or all crawls to sqlite:PATH?shared=1"
+    instead = "" if is_shared else f". To crawl meanwhile, {ANOTHER}, or all crawls to sqlite:PATH?shared=1"
     return StoreLockedError(
-        f"the store {shown} is in use by another crawl or program{who}: wait until it ends{instead}", holder
+        f"the store {shown} is in use by another crawl or program{who}", f"wait until it ends{instead}", holder
     )
 
 
 def closed(uri: str) -> StoreError:
     """Return the error for a store that is used after its ``close()``."""
-    return StoreError(f"the store {named(uri)} is closed: open it again")
+    return StoreError(f"the store {named(uri)} is closed", "open it again")
 
 
 def away(uri: str, detail: str) -> StoreAwayError:
     """Return the error for a server that does not answer, or cannot serve now."""
-    return StoreAwayError(f"cannot reach the store {named(uri)} ({detail}): check its server, or {ANOTHER}")
+    return StoreAwayError(f"cannot reach the store {named(uri)} ({detail})", f"check its server, or {ANOTHER}")
 
 
 def failed(uri: str, action: str, detail: str) -> StoreError:
     """Return the error for a disk that failed to *action* (a verb: open, read, write) the store."""
     return StoreError(
-        f"cannot {action} the store {named(uri)} ({detail}): check the disk's space and the folder's permissions, "
-        f"or {ANOTHER}"
+        f"cannot {action} the store {named(uri)} ({detail})",
+        f"check the disk's space and the folder's permissions, or {ANOTHER}",
     )
 
 
 def no_path(uri: str, detail: str) -> StoreError:
     """Return the error for a path that can never be a store, regardless of the state of the disk."""
-    error = StoreError(f"no store can be at {named(uri)} ({detail}): {ANOTHER}")
-    error.misnamed = True
-    return error
+    return StoreError(f"no store can be at {named(uri)} ({detail})", ANOTHER, misnamed=True)
 
 
 def of_system(uri: str, action: str, error: Exception) -> StoreError | None:

@@ -160,7 +160,7 @@ def test_a_method_is_named_with_options_or_without(choice: str, options: tuple[o
     ("choice", "said"),
     [
         ("nothing", "'nothing' is not one of"),
-        ("titles:colour=red", "has no option 'colour'; it has threshold, bits, unit, stop_words"),
+        ("titles:colour=red", "has no option 'colour'. It has threshold, bits, unit, stop_words"),
         ("titles:=1", "has no option ''"),
         ("titles:bits", "takes a whole number for bits, not ''"),
         ("titles:bits=1.5", "takes a whole number for bits, not '1.5'"),

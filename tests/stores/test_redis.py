@@ -113,8 +113,8 @@ def test_without_redis_py(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("options", "trouble"),
     [
-        ({"appendonly": "no"}, r"appendonly no\): set appendonly yes, or add aof=no to the URI"),
-        ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, r"allkeys-lru\): set maxmemory-policy noeviction"),
+        ({"appendonly": "no"}, r"appendonly no\)\. Set appendonly yes, or add aof=no to the URI"),
+        ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, r"allkeys-lru\)\. Set maxmemory-policy noeviction"),
     ],
 )
 def test_a_server_that_would_lose_data_is_refused(tmp_path: Path, options: dict[str, str], trouble: str) -> None:
@@ -511,7 +511,7 @@ def test_a_server_that_was_killed_is_away_until_the_store_is_opened_again(tmp_pa
         store = opened(server.url)
         store.write([(b"k", b"1")], sync=True)
         server.kill()
-        with pytest.raises(StoreAwayError, match=rf"cannot reach the store {server.url} .*: check its server"):
+        with pytest.raises(StoreAwayError, match=rf"cannot reach the store {server.url} .*\. Check its server"):
             store.write([(b"k", b"2")])
         with pytest.raises(StoreAwayError):
             opened(server.url)

@@ -118,7 +118,7 @@ def test_a_store_of_another_kind_is_named(uri: str, path: Path, other: str) -> N
     fill(uri)
     text = refusal(f"{other}:{path}", StoreCorruptError, path)
     assert f"is not a {other} store but a {kind} store" in text
-    assert f"set DEDUP_STORE to {kind}:{path}" in text
+    assert f"Set DEDUP_STORE to {kind}:{path}" in text
     with pytest.raises(StoreCorruptError, match="left untouched"):
         destroy_store(f"{other}:{path}")
 
@@ -260,15 +260,15 @@ def _header(**changes: Any) -> bytes:
         (
             _header(schema=SCHEMA_VERSION + 1),
             StoreVersionError,
-            f"newer than schema {SCHEMA_VERSION} of this version: upgrade",
+            f"newer than schema {SCHEMA_VERSION} of this version. Upgrade",
         ),
         (
             _header(schema=1),
             StoreVersionError,
-            f"older than schema {SCHEMA_VERSION} of this version: remove it by `scrapy",
+            f"older than schema {SCHEMA_VERSION} of this version. Remove it by `scrapy",
         ),
         (_header(scheme="other"), StoreVersionError, f"'other', this crawl makes '{SCHEME}'"),
-        (_header(is_partial=True), StoreError, "was cut off: remove it by `scrapy dedup store reset"),
+        (_header(is_partial=True), StoreError, "was cut off. Remove it by `scrapy dedup store reset"),
     ],
 )
 def test_a_header_that_does_not_fit_is_refused(uri: str, path: Path, header, kind, words: str) -> None:

@@ -57,13 +57,13 @@ def read_pages(path: Path) -> Iterator[tuple[CorpusPage, str]]:
         where = f"{path}, line {number}"
         page, html = _page(where, line, number)
         if (other := lines_of_ids.setdefault(page.id, number)) != number:
-            raise ConfigError(f"{where}: the id {page.id!r} is that of line {other}; give each page its own")
+            raise ConfigError(f"{where}: the id {page.id!r} is that of line {other}", "give each page its own")
         labelled = page.cluster is not None if labelled is None else labelled
         if labelled != (page.cluster is not None):
-            raise ConfigError(f"{where}: some pages have a cluster and others do not; label all pages, or none")
+            raise ConfigError(f"{where}: some pages have a cluster and others do not", "label all pages, or none")
         yield page, html
     if labelled is None:
-        raise ConfigError(f"{path} is empty; write a page a line, as a JSON object with html and cluster")
+        raise ConfigError(f"{path} is empty", "write a page a line, as a JSON object with html and cluster")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -72,14 +72,16 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         with bounded.opened(path) as file:
             for number, line in enumerate(bounded.lines(file, _MAX_LINE), start=1):
                 if line is None:
-                    raise ConfigError(f"{path}, line {number}: the line has more than {_MAX_LINE} bytes; leave it out")
+                    raise ConfigError(
+                        f"{path}, line {number}: the line has more than {_MAX_LINE} bytes", "leave it out"
+                    )
                 if text := line.decode("utf-8-sig" if number == 1 else "utf8").strip():
                     yield number, text
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"{path} cannot be read near line {number} ({reason}); name a file of JSON Lines in UTF-8, plain or packed "
-            "by gzip or xz"
+            f"{path} cannot be read near line {number} ({reason})",
+            "name a file of JSON Lines in UTF-8, plain or packed by gzip or xz",
         ) from error
 
 
@@ -87,9 +89,9 @@ def _page(where: str, line: str, number: int) -> tuple[CorpusPage, str]:
     try:
         row = bounded.loads(line)
     except UnreadableError as error:
-        raise ConfigError(f"{where}: {error}; write a page a line, as a JSON object with html and cluster") from error
+        raise ConfigError(f"{where}: {error}", "write a page a line, as a JSON object with html and cluster") from error
     if not isinstance(row, dict):
-        raise ConfigError(f"{where}: this is not a JSON object; write a page as an object with html and cluster")
+        raise ConfigError(f"{where}: this is not a JSON object", "write a page as an object with html and cluster")
     for name, (kind, types) in _FIELDS.items():
         # `isinstance` would take true for a whole number.
         if row.get(name) is not None and type(row[name]) not in types:
@@ -97,10 +99,11 @@ def _page(where: str, line: str, number: int) -> tuple[CorpusPage, str]:
     if row.get("html") is None:
         if row.keys() >= _OF_RECORDS:
             raise ConfigError(
-                f"{where}: these are records, which contain no pages; crawl with HTTPCACHE_ENABLED=True and "
-                "name the folder of the spider's cache, as in .scrapy/httpcache/news"
+                f"{where}: these are records, which contain no pages",
+                "crawl with HTTPCACHE_ENABLED=True and "
+                "name the folder of the spider's cache, as in .scrapy/httpcache/news",
             )
-        raise ConfigError(f"{where}: the page has no html; write the page as it was decoded")
+        raise ConfigError(f"{where}: the page has no html", "write the page as it was decoded")
     return _labels(row, number), row["html"]
 
 

@@ -101,7 +101,7 @@ def method_of(choice: str) -> Method:
     if name != CLAUSES:
         return method(choice)
     if options:
-        raise ConfigError(f"{CLAUSES} has no options here; leave out {options!r}")
+        raise ConfigError(f"{CLAUSES} has no options here", f"leave out {options!r}")
     return Clauses()
 
 

@@ -38,7 +38,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 def check(path: Path) -> None:
     """Raise `ConfigError` if no picture can be written to *path*."""
     if path.suffix.lower() not in _METADATA:
-        raise ConfigError(f"{path} is not a picture; give it a name that ends in {' or '.join(_METADATA)}")
+        raise ConfigError(f"{path} is not a picture", f"give it a name that ends in {' or '.join(_METADATA)}")
     required("matplotlib.figure", "--plot", extra="compare")
     if path.is_file() and not permissions.is_made_by_us(path.resolve(), partial(_is_picture, path)):
         raise ConfigError(_UNWRITABLE.format(path, permissions.NotOursError(path).strerror))

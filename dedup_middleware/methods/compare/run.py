@@ -42,15 +42,15 @@ class Sweep:
         """
         found = _SWEEP.fullmatch(text.strip())
         if found is None:
-            raise ConfigError(f"{text!r} is not a sweep; write METHOD:OPTION=A..B or METHOD:OPTION=A..B:STEP")
+            raise ConfigError(f"{text!r} is not a sweep", "write METHOD:OPTION=A..B or METHOD:OPTION=A..B:STEP")
         first, last = Decimal(found["first"]), Decimal(found["last"])
         digits = max(len(found[name].partition(".")[2]) for name in ("first", "last"))
         step = Decimal(found["step"]) if found["step"] else Decimal(1).scaleb(-digits)
         if last < first or step <= 0:
-            raise ConfigError(f"invalid range {text!r}: write the smaller value first, and a step above 0")
+            raise ConfigError(f"invalid range {text!r}", "write the smaller value first, and a step above 0")
         count = int((last - first) / step) + 1
         if count > _MAX_VALUES:
-            raise ConfigError(f"{text!r} has {count} values, more than {_MAX_VALUES}; take larger steps")
+            raise ConfigError(f"{text!r} has {count} values, more than {_MAX_VALUES}", "take larger steps")
         self.method: str = found["choice"].partition(":")[0]
         self.option: str = found["option"]
         self.values = [str(first + n * step) for n in range(count)]
@@ -89,7 +89,7 @@ def _measured(
         with progress("pages read") as read:
             pages = prepare(corpus, prepared, with_html=not opts.pure, read=read)
         if (opts.sweep or opts.plot) and pages[0].cluster is None:
-            raise ConfigError(f"{opts.corpus} has no clusters to score by; label its pages for --sweep and --plot")
+            raise ConfigError(f"{opts.corpus} has no clusters to score by", "label its pages for --sweep and --plot")
         runs = [Run(choice, str(prepared), opts.pure, opts.fit) for choice in choices]
         with progress("methods measured", len(runs)) as done:
             return pages, dict(zip(choices, measure_all(runs, done), strict=True))
@@ -98,11 +98,11 @@ def _measured(
 def _check(opts: argparse.Namespace) -> None:
     """Raise `ConfigError` for options that cannot work together, and for files that cannot be written."""
     if opts.sweep is not None and opts.method:
-        raise ConfigError("--sweep names its method; leave out --method")
+        raise ConfigError("--sweep names its method", "leave out --method")
     if opts.plot is not None:
         plots.check(opts.plot)
         if opts.plot.is_dir() or not opts.plot.parent.is_dir():
-            raise ConfigError(f"{opts.plot} cannot be written; name a file in a folder that exists")
+            raise ConfigError(f"{opts.plot} cannot be written", "name a file in a folder that exists")
 
 
 def _available(choices: Iterable[str], tell: Callable[[str], None]) -> Iterator[str]:

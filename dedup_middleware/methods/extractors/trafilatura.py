@@ -38,8 +38,8 @@ def _library() -> Any:
         return import_module("trafilatura")
     except ImportError as error:
         raise ConfigError(
-            f"the extraction 'trafilatura' needs its package ({' '.join(str(error).split())}); "
-            "run pip install trafilatura, or choose another"
+            f"the extraction 'trafilatura' needs its package ({' '.join(str(error).split())})",
+            "run `pip install trafilatura`, or choose another",
         ) from error
 
 
