@@ -111,7 +111,7 @@ class Site:
                 target = self.path + (f" {self.rfile.read(length).decode()}" if length else "")
                 answer = site.answer(host, self.command, target)
                 if answer.hold is not None:
-                    answer.hold.wait(20)
+                    answer.hold.wait(PATIENCE)
                 body = answer.body.encode() if isinstance(answer.body, str) else answer.body
                 with contextlib.suppress(ConnectionError):
                     self.send_response(answer.status)

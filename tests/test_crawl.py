@@ -82,7 +82,7 @@ def test_with_the_plugin_off_nothing_changes(site, crawl):
     [
         ("DEDUP_THRESHOLD", "0.3", "DEDUP_THRESHOLD = '0.3' is not valid"),
         ("DEDUP_ACTION", "delete", 'DEDUP_ACTION = \'delete\' is not valid. Use "drop", "tag", "dry-run"'),
-        ("DEDUP_STORE", "tarantool://:secret@db/0", "expected leveldb:PATH"),
+        ("DEDUP_STORE", "tarantool://:secret@db/0", "Use leveldb:PATH"),
     ],
 )
 def test_a_bad_setting_ends_the_crawl_before_its_first_request(site, crawl, setting, value, said):

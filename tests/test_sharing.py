@@ -249,7 +249,7 @@ class TestLateFeeds:
 
         monkeypatch.setattr(here.store, "write", full)
         assert here.release() == []
-        assert [str(failure) for failure in here.failures] == ["the disk is full"]
+        assert [str(failure) for failure in here.failures] == ["the disk is full."]
         third = Worker(uri, "three")
         assert third.release() == ["http://site/a"]
         third.store.close()

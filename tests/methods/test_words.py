@@ -139,6 +139,6 @@ class TestDictionary:
     def test_without_jieba_the_remedy_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jieba", None)
         module._tokenizer.cache_clear()
-        with pytest.raises(ConfigError, match="run `pip install jieba`"):
+        with pytest.raises(ConfigError, match="Run `pip install jieba`"):
             load_dictionary()
         assert words(EN) == EN.split()
