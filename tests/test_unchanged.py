@@ -1,8 +1,9 @@
-"""Originals that come again, byte for byte, are not read again; the crawl gives what reading them gives."""
+"""Pages that come again, byte for byte, are not read again; the crawl gives what reading them gives."""
 
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import replace
 
 import pytest
@@ -161,6 +162,29 @@ def test_a_duplicate_that_its_item_keeps_becomes_an_original_with_all_its_text(s
     site.add("/a", Answer("gone", 410))
     outcome = crawled(tmp_path, [{"url": a}, {"url": third}])
     assert outcome.record(third)["original_url"] == copy
+
+
+@pytest.mark.parametrize("callback", ["parse", "parse_text"])
+def test_a_copy_is_not_read_again_while_its_original_is_as_it_was(site, tmp_path, callback):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", article("copy", story(1)), host=1)
+    steps = [{"url": url, "callback": callback} for url in (a, copy)]
+    crawled(tmp_path, steps[:1])
+    time.sleep(1)  # the store has times to the second
+    outcome = crawled(tmp_path, steps[1:])
+    names = ("verdict", "outcome", "reason", "score", "evidence", "original_url", "text", "items_dropped")
+    first = unread_of(outcome), outcome.dropped, [outcome.record(copy)[name] for name in names]
+    outcome = crawled(tmp_path, steps)
+    again = unread_of(outcome), outcome.dropped, [outcome.record(copy)[name] for name in names]
+    assert (first[0], again[0]) == (0, 2)
+    assert first[1:] == again[1:]
+    # The same item is compared again once its original gives less, and so is another one.
+    crawled(tmp_path, [{"url": a, "callback": "parse"}])
+    outcome = crawled(tmp_path, steps[1:])
+    assert (outcome.kept, unread_of(outcome)) == (([], 1) if callback == "parse" else ([copy], 0))
+    if callback == "parse":
+        outcome = crawled(tmp_path, [{"url": copy, "cb_kwargs": {"price": "12 euros"}}])
+        assert (outcome.kept, unread_of(outcome)) == ([copy], 0)
 
 
 def test_copies_are_compared_with_what_the_items_of_an_original_contain_now(site, tmp_path):

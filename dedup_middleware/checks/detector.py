@@ -216,15 +216,24 @@ class Detector:
             return Verdict(VerdictKind.UNCHECKED, reason=error.reason)
 
     def check_unread(self, page: Page) -> Verdict | None:
-        """Return the verdict on an unread *page*, an original that has not changed; ``None`` if it must be read.
+        """Return the verdict on an unread *page* that has not changed; ``None`` if it must be read.
 
-        Unlike :meth:`check`, it notes nothing of the context: the store has only parts of its hashes.
+        A duplicate stays one as long as its original is as it was. Unlike :meth:`check`, it notes nothing of the
+        context: the store has only parts of its hashes.
         """
         known = page.known
-        if known is None or known.features is None or not self._may_drop(known, page):
+        if known is None or known.features is None:
             return None
-        self.names.note(host_of(page.url), known.features.title)
-        return Verdict(VerdictKind.UNCHANGED)
+        verdict: Verdict | None = Verdict(VerdictKind.UNCHANGED) if self._may_drop(known, page) else None
+        if known.original is not None:
+            # Of little text, or of another detector, the store does not have what the verdict rests on.
+            is_known = known.exact_digest and self.index.beside is None
+            verdict = self._still_duplicate(page, known) if is_known else None
+            if verdict is not None and self.preferences.applied(page, verdict, self.index) is not verdict:
+                return None
+        if verdict is not None:
+            self.names.note(host_of(page.url), known.features.title)
+        return verdict
 
     def check_stored(self, page: Page) -> Verdict:
         """Return the verdict on a *page* that was read again from the store: ``new`` if its clauses have no weights."""

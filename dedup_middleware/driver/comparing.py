@@ -60,6 +60,9 @@ def item_verdict(
     page = within(visit.page, visit.budget)
     with visit.budget:
         text = check.read(page, item, visit.budget)
+        if visit.read is not None:
+            # Of a page that was not read: the item was dropped before, for what is as it was.
+            return ItemVerdict(verdict, text.has_text or None)
 
         def rejects(original: StoredPage) -> Rejection | None:
             if original.pending:

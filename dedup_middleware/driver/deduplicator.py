@@ -90,7 +90,7 @@ class Deduplication:
         self.index = detector.index
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
-        self.verdicts = Verdicts(run, detector, listener, self.fail)
+        self.verdicts = Verdicts(run, detector, self.fail)
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
@@ -218,6 +218,9 @@ class Deduplication:
         visit.output = after(visit.output, Event.PROCESS)
         may_drop = visit.is_sound and visit.output is Output.FLOWS
         found = None
+        if may_drop and visit.is_duplicate and visit.read is not None and not self._was_dropped(visit, item):
+            visit.is_stale = True
+            visit.read_in_full()
         if may_drop and visit.is_duplicate and (visit.is_stale or visit.original_is_pending):
             self._reconsider(visit)
         if may_drop and visit.is_duplicate:
@@ -232,6 +235,14 @@ class Deduplication:
             again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
             return again or self._keep_all(visit, item)
         return self._of_duplicate(visit, item, found)
+
+    def _was_dropped(self, visit: Visit, item: Any) -> bool:
+        """Return whether an *item* of a duplicate that was not read was dropped before, as it would be now."""
+        try:
+            return not self.has_failed and self.drops.has_dropped(visit, item, self.feeds_wanting(item))
+        except TROUBLE as error:
+            self.fail(error)
+            return False
 
     def _of_duplicate(self, visit: Visit, item: Any, found: ItemVerdict) -> list[Decision]:
         """Return what becomes of an *item* of a page that is a duplicate, by what its comparison has *found*."""
@@ -489,6 +500,8 @@ class Deduplication:
         if not visit.is_duplicate:
             visit.items_would_drop = 0
         self.recorder.finished(visit)
+        if visit.read is not None:
+            self._listener.count("unread", 1)
         try:
             self.drops.remember_undropped(visit)
             self.drops.release_recognised(visit, self.detector, self.reader)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.model import Fetched, Page, Rejection, Verdict, VerdictKind
+from dedup_middleware.model import Action, Fetched, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Visit, within
 
@@ -15,16 +15,12 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.detector import Detector
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.errors import DedupError, UnreadableError
-    from dedup_middleware.model import Action
-    from dedup_middleware.visits.visit import Listener
 
 
 class Verdicts:
     """The verdicts of one crawl, *run*, by *detector*; *fail* gets the trouble of its store."""
 
-    def __init__(
-        self, run: str, detector: Detector, listener: Listener, fail: Callable[[DedupError | UnreadableError], None]
-    ) -> None:
+    def __init__(self, run: str, detector: Detector, fail: Callable[[DedupError | UnreadableError], None]) -> None:
         self.store_failure: Reason | None = None
         """Why the store can not be used, once that is so: then pages are unchecked."""
         self.has_failed = False
@@ -32,7 +28,6 @@ class Verdicts:
         self._run = run
         self._detector = detector
         self._index = detector.index
-        self._listener = listener
         self._fail = fail
 
     def check(self, page: Page, action: Action, budget: Budget, *, is_exempt: bool = False) -> Visit:
@@ -43,7 +38,7 @@ class Verdicts:
         return visit
 
     def check_unread(self, fetched: Fetched, action: Action, budget: Budget, read: Callable[[], Page]) -> Visit | None:
-        """Return the visit of an original that was *fetched* again, byte for byte; ``None`` for any other page.
+        """Return the visit of a page that was *fetched* again, byte for byte; ``None`` for any other one.
 
         *read* reads the page, should that be needed later.
         """
@@ -53,10 +48,15 @@ class Verdicts:
         except TROUBLE as error:
             self._fail(error)
             return None
-        if found is not None:
-            budget.pause()
-            self._listener.count("unread", 1)
-        return None if found is None else Visit(fetched.url, *found, action, budget, read=read, version=version)
+        # Only an item that was dropped before, and is stored, needs no comparison.
+        if found is None or (found[1].kind is VerdictKind.DUPLICATE and action is not Action.DROP):
+            return None
+        budget.pause()
+        page, verdict = found
+        template = self._detector.suspected_template(page, verdict)
+        return Visit(
+            fetched.url, page, verdict, action, budget, read=read, version=version, suspected_template=template
+        )
 
     def _find_unread(self, fetched: Fetched) -> tuple[Page, Verdict] | None:
         page = None if self.has_failed else self._index.unchanged(fetched, self._run)

@@ -79,10 +79,10 @@ class Lookup:
     # --- pages and their texts
 
     def unchanged(self, fetched: Fetched, run: str) -> Page | None:
-        """Return the original that the crawl *run* has *fetched* as the store has it, unread; ``None`` for others.
+        """Return the page that the crawl *run* has *fetched* as the store has it, unread; ``None`` for others.
 
         It was read from the same bytes, at the same URL and under all of these identities and no others. One get an
-        identity, and one more.
+        identity, and one more; a duplicate has its text, by another one.
         """
         url, identities, body_digest = fetched
         values = self.store.get_many([schema.identity_key(i) for i in identities])
@@ -91,9 +91,10 @@ class Lookup:
             return None
         number, digest = schema.decode_identity(values[0])
         known = self.page(number) if digest == body_digest else None
-        if known is None or known.original is not None or (known.url, known.identities) != (url, identities):
+        if known is None or (known.url, known.identities) != (url, identities):
             return None
-        return _unread(known, self.open_claims.version, run, body_digest)
+        page = _unread(known, self.open_claims.version, run, body_digest)
+        return page if known.original is None else replace(page, paragraphs=tuple(self.text(number)))
 
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
         """Return the stored pages with one of these *identities*. Two reads, or one for none."""

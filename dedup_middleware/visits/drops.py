@@ -140,6 +140,28 @@ class Drops:
             data=data,
         )
 
+    def has_dropped(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
+        """Return whether *item*, for *feeds*, of a duplicate that was not read was dropped before, as it would be now.
+
+        So it would if its original has not been written since. Then only the item is written again, not the page.
+        """
+        match, known = visit.verdict.match, None if visit.page is None else visit.page.known
+        if match is None or known is None or visit.action is not Action.DROP:
+            return False
+        original, dropped = match.original, self._index.dropped
+        with suppress(item_codec.NotStorableError):
+            fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
+            if visit.dropped_before is None:
+                visit.dropped_before = dropped.by_sameness(known.number)
+            before = fetched.nearest(dropped.replaceable(visit.dropped_before.get(fetched.key, {})))
+            if before is None or before.original != original.number or not original.kept.has_reached(feeds):
+                return False
+            # To the second, as the original has it.
+            if before.time[:19] > original.time[:19]:
+                visit.written_for, visit.stored_number = original.number, known.number
+                return True
+        return False
+
     # --- kept until a feed ends
 
     def as_stored(self, item: Any) -> StoredItem | None:

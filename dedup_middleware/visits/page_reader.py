@@ -113,7 +113,7 @@ class BodyDigests:
     """Digests of the bytes of pages, by the key of a store: no page can be made to have the digest of another."""
 
     def __init__(self, key: bytes, config: Config) -> None:
-        """Use the store's *key*, 16 bytes; pages that *config* has read otherwise have other digests."""
+        """Use the store's *key*, 16 bytes; pages that *config* has read, or compared, otherwise have other digests."""
         try:
             ours = version("dedup-middleware")
         except PackageNotFoundError:  # sources that are not installed
@@ -121,6 +121,7 @@ class BodyDigests:
         how = (
             (READING, ours, etree.LXML_VERSION, etree.LIBXML_VERSION),
             (config.extractor, EXTRACTORS.version(config.extractor), config.fingerprint),
+            (config.threshold, config.item_fields),  # for the items of a duplicate that is not read again
             (budget.MAX_ELEMENTS, budget.MAX_CLAUSES, budget.MAX_MILLISECONDS, TEXT_LIMIT),
         )
         # Processors have instructions for SHA-256.

@@ -110,7 +110,7 @@ class Visit:
 
     # --- the verdict
     read: Callable[[], Page] | None = None
-    """Reads an unchanged original in full; ``None`` once that is done, and for all other pages."""
+    """Reads in full a page whose bytes are as they were; ``None`` once that is done, and for all other pages."""
     version: int = 0
     """The version of the index that was checked against."""
     is_stale: bool = False
@@ -189,7 +189,7 @@ class Visit:
         return cls(url, None, verdict, action, is_exempt=is_exempt, is_item=is_item)
 
     def read_in_full(self) -> Page | None:
-        """Return the page, read now if it is an unchanged original; ``None``, and unchecked, if that fails."""
+        """Return the page, read now if it was not; ``None``, and unchecked, if that fails."""
         if self.read is not None:
             read, before = self.read, self.verdict
             self.read = self.page = None
