@@ -24,10 +24,10 @@ from test_templates_in_crawls import TOWNS, branch
 from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
 from dedup_middleware.batch.archive import Job, NotAPageError, entries, files_of
-from dedup_middleware.batch.command import batch
 from dedup_middleware.batch.engine import Local, engine, in_processes
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.cli.batch import batch
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.index.transfer import import_copy
@@ -56,7 +56,7 @@ def config(**settings: object) -> Config:
 def run_batch(folder: Path, *paths: Path, parquet: bool = False, **settings: object) -> dict[str, Any]:
     """Check the archives at *paths*, leave the results in the folder ``out``, and return the report."""
     opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, parquet=parquet, json=True)
-    return json.loads(batch(opts, config(**settings), print))
+    return batch(opts, config(**settings))
 
 
 def lines_of(folder: Path, name: str) -> list[dict[str, Any]]:

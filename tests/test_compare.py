@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import json
 import lzma
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +19,7 @@ from prose import article, blog, story, zh_story
 from test_commands import Output, record, run_here, write_log
 
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.methods.compare import measure
 from dedup_middleware.methods.compare.corpus import CorpusPage
 from dedup_middleware.methods.compare.results import scores
 from dedup_middleware.methods.compare.run import Sweep
@@ -97,6 +101,20 @@ def _installed(install) -> None:
     install("methods", "import nothing_of_that_name", module="their_needy", needy="Needy")
 
 
+@pytest.fixture(autouse=True)
+def _measured_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure in this process, which has imported everything, unless the test is about the processes of methods."""
+    if request.node.get_closest_marker("processes"):
+        return
+    one_at_a_time = threading.Lock()
+
+    def measured(run: measure.Run, _: object) -> measure.Measurement:
+        with one_at_a_time, contextlib.redirect_stdout(io.StringIO()):
+            return measure.measure(run)
+
+    monkeypatch.setattr(measure, "_in_process", measured)
+
+
 def rows() -> list[dict[str, Any]]:
     """Return three stories: one on three pages, of which one is half new, one on two, and one alone."""
     half = [*story(1)[:3], *story(4)[:3]]
@@ -133,7 +151,7 @@ def unlabelled(tmp_path: Path) -> Path:
 
 
 def compare(corpus: Path, *arguments: str) -> Output:
-    """Run the command in this process; methods have their own all the same."""
+    """Run the command in this process."""
     return run_here("compare", str(corpus), *arguments, folder=corpus.parent)
 
 
@@ -151,6 +169,7 @@ def by_method(said: Output) -> dict[str, dict[str, Any]]:
 
 
 class TestScores:
+    @pytest.mark.processes
     def test_the_drops_of_each_method_are_scored_beside_its_costs(self, corpus: Path) -> None:
         found = by_method(compare(corpus, "--pure", "--json", *methods("exact", "overlap", "length")))
         assert all(list(row) == KEYS for row in found.values())
@@ -175,6 +194,7 @@ class TestScores:
         assert (dropped["clauses"][0], dropped["clauses"][2]) == (1.0, 0)
         assert dropped["clauses"][1] >= 0.6667
 
+    @pytest.mark.processes
     def test_every_method_is_compared_if_none_is_named(self, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(METHODS, "ours", {})
         said = compare(corpus, "--pure").out
@@ -296,6 +316,7 @@ class TestMethodsThatCannotBeMeasured:
         assert "nothing_of_that_name" in line
         assert said.exit_status == 0
 
+    @pytest.mark.processes
     @pytest.mark.parametrize(("name", "words"), [("failing", "ZeroDivisionError"), ("dying", "out of breath")])
     def test_a_method_that_fails_spoils_no_other(self, corpus: Path, name: str, words: str) -> None:
         said = compare(corpus, "--pure", *methods(name, "exact"))
@@ -381,6 +402,7 @@ class TestFiles:
         said = compare(corpus, "--plot", "drawn.png", *methods("clauses"))
         said.refused("--plot needs matplotlib", 'pip install "dedup-middleware[compare]"')
 
+    @pytest.mark.processes
     def test_no_other_file_is_left_behind(self, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         scratch = tmp_path / "scratch"
         scratch.mkdir()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ def name_of(module: Path) -> str:
     return module.relative_to(PACKAGE).with_suffix("").as_posix()
 
 
+@cache
 def tree(module: Path) -> ast.Module:
     return ast.parse(module.read_text(encoding="utf8"))
 
