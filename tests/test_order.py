@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from crawling import IN_ORDER, Outcome, Running, run_job, run_scrapy, write_job
@@ -28,7 +28,7 @@ from dedup_middleware.records.file import lines
 from dedup_middleware.report.crawl_counts import Crawls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 HOST = "http://news.example"
@@ -280,6 +280,10 @@ PRODUCTS = 14
 
 @pytest.fixture
 def shop(site: Site) -> Site:
+    return filled(site)
+
+
+def filled(site: Site) -> Site:
     """A shop whose products are shown under many addresses."""
 
     def product(n: int) -> str:
@@ -335,15 +339,35 @@ def crawled(folder: Path, site: Site, **settings: Any) -> tuple[Outcome, list[st
     return outcome, site.paths()[before:]
 
 
+class Crawled(NamedTuple):
+    """A crawl of the shop, to be looked at."""
+
+    shop: Site
+    folder: Path
+    outcome: Outcome
+    fetched: list[str]
+
+
+@pytest.fixture(scope="module")
+def shop_crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    shop, folder = filled(Site()), tmp_path_factory.mktemp("shop")
+    yield Crawled(shop, folder, *crawled(folder, shop))
+    shop.close()
+
+
 @pytest.fixture(params=["shop", "fan"])
 def web(request: pytest.FixtureRequest, site: Site) -> Site:
     return fan(site) if request.param == "fan" else request.getfixturevalue("shop")
 
 
 @pytest.mark.every_scrapy
-def test_without_a_limit_the_pages_fetched_are_those_of_a_plain_crawl(web: Site, tmp_path: Path) -> None:
-    outcome, fetched = crawled(tmp_path, web)
-    assert Counter(fetched) == linked(web)
+@pytest.mark.parametrize("web", ["shop", "fan"])
+def test_without_a_limit_the_pages_fetched_are_those_of_a_plain_crawl(
+    web: str, site: Site, shop_crawl: Crawled, tmp_path: Path
+) -> None:
+    found = shop_crawl if web == "shop" else Crawled(fan(site), tmp_path, *crawled(tmp_path, site))
+    outcome = found.outcome
+    assert Counter(found.fetched) == linked(found.shop)
     assert outcome.stats["dedup/requests_last"] > 0
     assert "requests fetched last" in outcome.log
 
@@ -431,14 +455,12 @@ def test_a_queue_of_the_projects_own_stays(shop: Site, tmp_path: Path) -> None:
     assert len({path.split("?")[0] for path in fetched if "/p/" in path}) == PRODUCTS
 
 
-@pytest.mark.parametrize("settings", [{"DEDUP_PRIORITY_ADJUST": 0}, {"DEDUP_ACTION": "dry-run"}])
-def test_switched_off_or_in_a_dry_run_the_order_is_scrapys(
-    shop: Site, tmp_path: Path, settings: dict[str, Any]
-) -> None:
+def test_switched_off_or_in_a_dry_run_the_order_is_scrapys(shop: Site, tmp_path: Path) -> None:
     _, plain = crawled(tmp_path / "plain", shop, **IN_ORDER, **PLAIN)
-    outcome, fetched = crawled(tmp_path / "order", shop, **IN_ORDER, **settings)
-    assert fetched == plain
-    assert "dedup/requests_last" not in outcome.stats
+    for settings in ({"DEDUP_PRIORITY_ADJUST": 0}, {"DEDUP_ACTION": "dry-run"}):
+        outcome, fetched = crawled(tmp_path / min(settings), shop, **IN_ORDER, **settings)
+        assert fetched == plain, settings
+        assert "dedup/requests_last" not in outcome.stats
 
 
 @pytest.mark.parametrize("wanted", [{"priority": 1}, {"dont_filter": True}, {"meta": {"dedup": False}}])
@@ -483,11 +505,10 @@ def test_a_full_disk_costs_no_request(shop: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.every_scrapy
-def test_what_was_fetched_last_is_counted_and_explained(shop: Site, tmp_path: Path) -> None:
-    outcome, _ = crawled(tmp_path, shop)
-    last = outcome.stats["dedup/requests_last"]
+def test_what_was_fetched_last_is_counted_and_explained(shop_crawl: Crawled) -> None:
+    last = shop_crawl.outcome.stats["dedup/requests_last"]
     crawls = Crawls()
-    for line in lines(tmp_path / "records.jsonl"):
+    for line in lines(shop_crawl.folder / "records.jsonl"):
         crawls.add(line)
     summary = crawls.summary()
     assert summary["requests_last"] == last
@@ -495,23 +516,24 @@ def test_what_was_fetched_last_is_counted_and_explained(shop: Site, tmp_path: Pa
     assert {form["form"].partition("/")[2] for form in summary["last"]} <= {"p/*?sid", "p/*?view"}
     (sid,) = [form for form in summary["last"] if form["form"].endswith("?sid")]
     assert 0 < sid["nothing"] <= sid["pages"]
-    shown = run_scrapy(tmp_path, "dedup", "explain", shop.url("/p/3?sid=another")).stdout
+    url = shop_crawl.shop.url("/p/3?sid=another")
+    shown = run_scrapy(shop_crawl.folder, "dedup", "explain", url).stdout
     assert f"fetched last: {sid['nothing']} of {sid['pages']} pages of this form brought nothing new" in shown
 
 
 @pytest.mark.every_scrapy
-def test_rules_are_read_from_the_records(shop: Site, tmp_path: Path) -> None:
-    crawled(tmp_path, shop)
-    lines = [json.loads(line) for line in run_scrapy(tmp_path, "dedup", "rules", "--json").stdout.splitlines()]
+def test_rules_are_read_from_the_records(shop_crawl: Crawled, tmp_path: Path) -> None:
+    shop, folder = shop_crawl.shop, shop_crawl.folder
+    lines = [json.loads(line) for line in run_scrapy(folder, "dedup", "rules", "--json").stdout.splitlines()]
     (rule,) = [line for line in lines if line["name"].endswith("/p/* without sid")]
     assert rule["holds"]
     assert rule["texts"] > 10
     assert rule["against"] == 0
-    shown = run_scrapy(tmp_path, "dedup", "rules", "--host", "127.0.0.1").stdout
+    shown = run_scrapy(folder, "dedup", "rules", "--host", "127.0.0.1").stdout
     assert f"holds  {rule['texts']} texts, 0 against\n    {rule['name']}" in shown
-    assert "No duplicate differs" in run_scrapy(tmp_path, "dedup", "rules", "--host", "other.example").stdout
+    assert "No duplicate differs" in run_scrapy(folder, "dedup", "rules", "--host", "other.example").stdout
     exported = tmp_path / "rules.json"
-    assert run_scrapy(tmp_path, "dedup", "rules", "--export", str(exported)).returncode == 0
+    assert run_scrapy(folder, "dedup", "rules", "--export", str(exported)).returncode == 0
     rules = json.loads(exported.read_text())
     assert {"order": 100, "processor": "queryRemoval", "args": ["sid"]}.items() <= rules[0].items() or len(rules) > 1
     assert all(rule["urlPattern"]["include"] == [f"127.0.0.1:{shop.port}/p/"] for rule in rules)
