@@ -114,6 +114,24 @@ def test_a_changed_page_may_repeat_another() -> None:
         dedup.add("http://other.example/", page(story(2)))
         found = dedup.add(URL, page(story(2)))
         assert (found.verdict, found.original_url) == ("duplicate", "http://other.example/")
+        assert found.changes is not None
+        assert found.changes.replaced
+
+
+def test_a_page_that_is_made_of_what_other_pages_have_may_change_its_title() -> None:
+    """That is too little to find another page by, not to compare the page with itself."""
+    parts = [[story(100 + 5 * column + row, 1)[0] for row in range(5)] for column in range(4)]
+    pages = {
+        f"http://news.example/{step}/{first}": page([part[(step * n + first) % 5] for n, part in enumerate(parts)])
+        for step in range(5)
+        for first in range(5)
+    }
+    with Deduplicator() as dedup:
+        for url, html in pages.items():
+            last = dedup.add(url, html)
+        assert (last.verdict, last.reason) == ("unchecked", "too_little_text")
+        for url, html in pages.items():
+            assert dedup.check(url, html.replace("The bridge is closed", "A farewell")).verdict == "changed"
 
 
 # --- crawls
@@ -288,6 +306,23 @@ def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, pape
     written = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "--since", first, "-o", str(target))
     assert written.returncode == 0
     assert len(target.read_text().splitlines()) == 7
+
+
+def test_changes_names_what_is_gone_once_and_what_repeats_another_page_now(site: Site, tmp_path: Path, paper) -> None:
+    log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
+    copy = site.add("/copy", blog("copy", story(0)), host=1)
+    steps = [*paper(), {"url": copy}, {"url": site.url("/gone"), "meta": {"handle_httpstatus_list": [404]}}]
+    site.add("/gone", article("gone", story(8)))
+    crawled(tmp_path, steps, **log)
+    # One is a copy of another page now, one was a copy before.
+    site.add("/4", article("page 3", story(3)))
+    site.add("/copy", blog("own", story(7)), host=1)
+    site.add("/gone", Answer("gone", status=404))
+    crawled(tmp_path, steps, **log)
+    expected = {"changed": {"/4", "/copy"}, "unchanged": {"/0", "/1", "/2", "/3"}}
+    assert changes(tmp_path) == expected | {"gone": {"/gone"}}
+    crawled(tmp_path, steps, **log)
+    assert changes(tmp_path) == {"unchanged": {f"/{name}" for name in (0, 1, 2, 3, 4, "copy")}}
 
 
 def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path: Path, paper) -> None:

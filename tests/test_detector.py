@@ -209,7 +209,7 @@ class TestBoilerplate:
         for number in range(8):
             library.visit(f"p{number}", [*frame, *range(20 + 10 * number, 30 + 10 * number)])
         for number in range(8):
-            assert library.check(f"p{number}", [*frame, 200 + number]).kind is UNCHECKED, number
+            assert library.check(f"p{number}", [*frame, 200 + number]).kind is CHANGED, number
 
 
 class TestOtherNumbers:

@@ -323,9 +323,13 @@ class Detector:
         else:
             verdict = self._check_text(page, found, rejects)
         verdict = self.preferences.applied(page, verdict, self.index)
-        if changes is not None and verdict.kind in {VerdictKind.NEW, VerdictKind.RELATED}:
-            return replace(verdict, kind=VerdictKind.CHANGED, changes=changes)
-        return verdict
+        if changes is None:
+            return verdict
+        if verdict.kind is VerdictKind.UNCHECKED:
+            # Too little text of its own to find another page by is enough to compare it with itself.
+            verdict = Verdict(VerdictKind.NEW)
+        kind = verdict.kind if verdict.kind is VerdictKind.DUPLICATE else VerdictKind.CHANGED
+        return replace(verdict, kind=kind, changes=changes)
 
     def _changes(self, page: Page, own: Iterable[StoredPage]) -> Changes | None:
         """Return what has changed on *page* since the store got it, ``None`` if it has no text of its *own*."""

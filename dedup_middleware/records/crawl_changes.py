@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NEW, CHANGED, UNCHANGED, GONE, NOT_SEEN = "new", "changed", "unchanged", "gone", "not seen"
+# Before and after.
+ABSENT = "absent"
+# The verdicts on a page with text that the store has not at its URL.
+_WITH_OTHER_TEXT = {VerdictKind.NEW.value, VerdictKind.RELATED.value}
 #: The reason of a crawl that has fetched all there was.
 FINISHED = "finished"
 #: What can become of a page, in the order in which it is shown.
@@ -35,31 +39,36 @@ class PageChange:
 class _Span:
     """The pages of the crawls before and after a point in time."""
 
-    before: set[str] = field(default_factory=set)
-    """URLs that had a page."""
-    after: dict[str, PageChange] = field(default_factory=dict)
+    before: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    """The text of each duplicate by its URL, ``None`` for a page that was gone, else empty."""
+    after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
     has_finished: bool = False
     """Whether a crawl after it has run to its end: what it has not fetched was not there for it."""
 
     def add(self, record: Record, *, is_after: bool) -> None:
         """Note the *record* of a page, of a crawl before or after; a page is new or changed once for all of these."""
-        url = record.url
+        url, is_gone = record.url, record.verdict == VerdictKind.GONE.value
         if not is_after:
-            if record.verdict == VerdictKind.GONE.value:
-                self.before.discard(url)
-            else:
-                self.before.add(url)
+            self.before[url] = None if is_gone else record.text if record.is_duplicate else ""
             return
-        known = self.after.get(url)
+        kind, known = self._kind_of(record), self.after.get(url)
+        is_new = known is not None and known.kind == NEW
+        if kind == ABSENT:
+            self.after.pop(url, None)
+        elif known is None or GONE in {kind, known.kind} or (kind == CHANGED and not is_new):
+            self.after[url] = PageChange(url, kind, None if kind == UNCHANGED else record)
+
+    def _kind_of(self, record: Record) -> str:
+        # The store may have a page that the records have not: those of new pages may be left out.
+        is_stored = record.verdict in {VerdictKind.GONE.value, VerdictKind.UNCHANGED.value}
+        before = self.before.get(record.url, "" if is_stored else None)
         if record.verdict == VerdictKind.GONE.value:
-            self.after[url] = PageChange(url, GONE, record)
-        elif record.verdict == VerdictKind.CHANGED.value and (known is None or known.kind != NEW):
-            self.after[url] = PageChange(url, CHANGED, record)
-        elif known is None or known.kind == GONE:
-            # The store may have a page that the records have not: those of new pages may be left out.
-            is_known = url in self.before or record.verdict == VerdictKind.UNCHANGED.value
-            kind = UNCHANGED if is_known else NEW
-            self.after[url] = PageChange(url, kind, record if kind == NEW else None)
+            return ABSENT if before is None else GONE
+        # One that was a duplicate, and shares no text now, has no difference: its text is not stored.
+        is_other = before and record.verdict in _WITH_OTHER_TEXT and record.text != before
+        if record.changes is not None or is_other:
+            return CHANGED
+        return NEW if before is None else UNCHANGED
 
 
 def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterator[PageChange]:
@@ -87,7 +96,10 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
             span.add(line, is_after=is_after)
     yield from span.after.values()
     if span.has_finished:
-        yield from (PageChange(url, NOT_SEEN) for url in sorted(span.before - span.after.keys()))
+        yield from (
+            PageChange(url, NOT_SEEN)
+            for url in sorted(url for url in span.before.keys() - span.after.keys() if span.before[url] is not None)
+        )
 
 
 def _crawls(path: Path) -> list[str]:

@@ -202,8 +202,9 @@ class Visit:
         return self.page
 
     def overrule(self, rejection: Rejection) -> None:
-        """Make a duplicate a related page, because of a *rejection*."""
-        self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, rejection.reason, rejection.difference)
+        """Make a duplicate a related page, or a changed one, because of a *rejection*."""
+        kind = VerdictKind.CHANGED if self.verdict.changes else VerdictKind.RELATED
+        self.verdict = replace(self.verdict, kind=kind, reason=rejection.reason, difference=rejection.difference)
 
     @property
     def as_before(self) -> StoredPage | None:
