@@ -1,14 +1,16 @@
 """Kills crawls at random moments, lets them go on, and examines what was lost.
 
 Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100]
-           [--filtered | --unstorable]
+           [--filtered | --unstorable | --recrawl]
 A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
 whole length of a crawl, begun again each time, and at last run to its end. Chains take turns: with and without JOBDIR,
 copies far apart and side by side, a feed in a local file and one in batches that are stored when they are complete, as
 on S3. What was lost is computed from the site's map of stories, the feed and the records, and nothing else. With
 ``--filtered``, items have different classes, and go to one feed, to another, or to none; instead of batches, a feed has
 a filter of its own. With ``--unstorable``, a third of the items are of a class that cannot be stored, and a third have
-such a field.
+such a field. With ``--recrawl``, items of unchanged pages are dropped, each story has one page, and each kill is one of
+a first crawl: a second one, into a feed of its own, is to have what the first one has not, and a third one what has
+changed since.
 
 Prints for each kind of chain: kills; chains, and how many of their last crawls ended with exit status 0; last crawls
 that never ended and were begun again (queuelib's fault: killed while it removes an empty queue of a JOBDIR, it counts a
@@ -234,6 +236,39 @@ def run_chain(
     )
 
 
+def run_recrawls(told: StorySite, turn: int, pages: int, options: argparse.Namespace) -> Counter[str]:
+    """Kill a first crawl that has asked for so many *pages*; crawl again, and once more after some have changed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, feeds = Path(scratch), [f"{number}.jsonl" for number in range(3)]
+
+        def command(feed: str) -> list[str]:
+            settings = settings_of(jobdir=False, interval=options.interval)
+            settings |= {"FEEDS": {feed: JSON_LINES}, "DEDUP_UNCHANGED": "drop"}
+            return write_job(folder, ARTICLES, urls=",".join(told.urls), settings=settings)
+
+        with Running(folder, command(feeds[0])) as running:
+            asked = len(told.site.requests) + pages
+            wait_until(lambda: len(told.site.requests) >= asked)
+            running.kill()
+        run_job(folder, command(feeds[1]))
+        before = {*told.urls}
+        changed = {told.site.add(f"/{n}/0", article(f"Story {n}", [*story(n), f"Edit {turn}."])) for n in range(10)}
+        told.urls += (
+            told.site.add(f"/new/{turn}/{n}", article("New", story(10_000 + 10 * turn + n))) for n in range(10)
+        )
+        run_job(folder, command(feeds[2]))
+        first, second, third = ({item["url"] for item in whole_lines(folder / feed)} for feed in feeds)
+    wanted = {*told.urls} - before | changed
+    return Counter(
+        kills=1,
+        first=len(first),
+        lost=len(before - first - second),
+        twice=len(first & second),
+        missed=len(wanted - third),
+        invented=len(third - wanted),
+    )
+
+
 def main() -> None:
     """Print one line of JSON for each kind of chain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -244,8 +279,17 @@ def main() -> None:
     parser.add_argument("--interval", type=int, default=100)
     parser.add_argument("--filtered", action="store_true")
     parser.add_argument("--unstorable", action="store_true")
+    parser.add_argument("--recrawl", action="store_true")
     options = parser.parse_args()
     chance = random.Random(options.seed)
+    if options.recrawl:
+        told, total = StorySite.build(options.pages, together=True, copies=1), Counter[str]()
+        for turn in range(options.kills):
+            total += run_recrawls(told, turn, chance.randint(1, options.pages), options)
+            print(json.dumps(total), file=sys.stderr, flush=True)
+        print(json.dumps(total))
+        told.site.close()
+        return
     kinds, sums = kinds_of_chains(options), defaultdict(Counter)
     sites = {together: StorySite.build(options.pages, together=together) for together in (False, True)}
     kept: dict[str, int] = {}
