@@ -11,12 +11,13 @@ from urllib.parse import quote
 
 import pytest
 from chromium import BROWSER, DRIVER, chromium
+from msgspec.structs import replace
 from report_demo import CLUB, COPIER, HOSTILE, JOINED, SCRIPT, demo
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from test_commands import run_here
 
-from dedup_middleware.records.file import Record, RecordLog, Records
+from dedup_middleware.records.file import Record, RecordedChanges, RecordLog, Records
 from dedup_middleware.report import page
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import gather
@@ -196,6 +197,31 @@ class TestCrawls:
         browser.run(f"{boxes} now.dispatchEvent(new Event('change'))")
         assert browser.run("return document.activeElement.id") == "changes_now"
         assert row(1)[1:] == [before, "="]
+
+    def test_the_pages_that_changed_between_two_crawls_have_their_differences(
+        self, started: Browser, tmp_path: Path
+    ) -> None:
+        found = RecordedChanges([("Closed for nine weeks.", "Closed for ten weeks.")], ["Old."], [f"New {SCRIPT}."])
+        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
+            for day in ("one", "two", "three"):
+                base = Record(f"2026-11-18T06:00:0{len(day)}.000+00:00", "news", day, "http://a.test/1", "new", "kept")
+                log.append(base if day == "one" else replace(base, verdict="changed", changes=found))
+                if day == "three":
+                    log.append(replace(base, url="http://a.test/gone", verdict="gone"))
+        page = tmp_path / "changes.html"
+        page.write_text(
+            html(gather(Config.from_settings({"DEDUP_LOG": str(log.path), "DEDUP_STORE": "memory:"}, None)))
+        )
+        started.open(page)
+        rows = "#changes [aria-label^='Pages that changed'] tbody tr"
+        assert [text[:18] for text in texts(started, rows)] == ["http://a.test/gone", "http://a.test/1Clo"]
+        assert texts(started, f"{rows} ins") == ["ten", f"New {SCRIPT}."]
+        assert texts(started, f"{rows} del") == ["nine", "Old."]
+        change = "const [now] = document.querySelectorAll('#changes select'); now.value = arguments[0];"
+        browser_event = "now.dispatchEvent(new Event('change'))"
+        started.run(f"{change} {browser_event}", "1")
+        assert len(texts(started, rows)) == 0
+        assert started.console() == []
 
     def test_the_settings_of_each_crawl_are_there(self, browser: Browser) -> None:
         assert texts(browser, "#settings code") == ["DEDUP_THRESHOLD = 0.75"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import KINDS, host_at, kind_of
 from dedup_middleware.records.crawl_lines import MAX_FORMS, CrawlLine
+from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES
+from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     from dedup_middleware.records.crawl_lines import FormLast
@@ -27,7 +31,9 @@ _MAX_LAST, _MAX_CRAWLS, _COMPARED = 1_000, 1_000, 30
 # Hosts that are counted at once, in all and of a crawl, and those that are shown, with most pages.
 _MAX_HOSTS, _MAX_HOSTS_OF_A_CRAWL = 50_000, 5_000
 _HOSTS, _HOSTS_OF_A_CRAWL = 2_000, 300
-_RELEASED = Outcome.RELEASED.value
+# Pages that have changed or are gone: the latest.
+_MAX_CHANGED = 2_000
+_RELEASED, _GONE = Outcome.RELEASED.value, VerdictKind.GONE.value
 #: Stands for the hosts that are counted together.
 OTHERS = ""
 
@@ -114,6 +120,7 @@ class Crawls:
         self._span = 1
         self._spans: Counter[tuple[int, str]] = Counter()
         """Pages by the number of their span, since 1970, and kind."""
+        self._changed: deque[Record] = deque(maxlen=_MAX_CHANGED)
         self._requests_last = 0
         self._last: dict[str, list[FormLast]] = {}
 
@@ -130,6 +137,8 @@ class Crawls:
             if is_in_sum:
                 self._add_last(line)
             return
+        if line.changes is not None or line.verdict == _GONE:
+            self._changed.append(line)
         kind, host = kind_of(line), host_at(line.url)
         crawl.add(line, kind, host)
         if is_in_sum:
@@ -170,6 +179,7 @@ class Crawls:
             "sum": self.sum.as_dict(),
             "without_new": self.without_new(),
             "list": [crawl.in_list(name) for name, crawl in reversed(self._found.items())],
+            "changed": [_changed(record) for record in reversed(self._changed)],
             "hosts": self.sum.hosts.rows(_HOSTS),
             "over_time": self.over_time(),
             "requests_last": self._requests_last,
@@ -199,6 +209,21 @@ class Crawls:
             first, last = (most(number for number, _ in self._spans) for most in (min, max))
         bars = {kind: [self._spans[number, kind] for number in range(first, last + 1)] for kind in KINDS}
         return {"span": self._span, "start": first * self._span, "pages": bars}
+
+
+def _changed(record: Record) -> dict[str, Any]:
+    """Return what is shown of a page that has changed, or is gone: rows of a sentence as it was and as it is."""
+    changes, rows = record.changes, list[tuple[str | None, str | None]]()
+    if changes is not None:
+        for pairs in (
+            changes.replaced,
+            [(old, None) for old in changes.deleted],
+            [(None, new) for new in changes.inserted],
+        ):
+            rows += islice(pairs, MAX_CHANGES)
+    cut = [[text and one_line(text, EVIDENCE_CHARACTERS) for text in row] for row in rows]
+    is_otherwise = changes is not None and changes.shown_otherwise
+    return {"url": record.url, "crawl": record.crawl, "rows": cut, "is_shown_otherwise": is_otherwise}
 
 
 def _wider(span: int) -> int:

@@ -209,6 +209,28 @@ function renderChanges(summary) {
   place.append(make("div", { class: "halves" }, scrolling(table), hosts));
   // As long as the table beside it, with its pages.
   renderHostChanges(hosts, hostRows(kinds, now.hosts), hostRows(kinds, before.hosts), rows.length - 1);
+  const pages = make("div", { class: "changed" });
+  place.append(pages);
+  renderChangedPages(pages, summary);
+}
+
+/** Show the pages that have changed since the crawl compared with, each with its difference, and those that are gone. */
+function renderChangedPages(place, { crawls: { list, changed } }) {
+  const { spider } = list[compared[0]];
+  const between = new Set(list.slice(...compared).filter((crawl) => crawl.spider === spider).map(({ crawl }) => crawl));
+  const rows = changed.filter(({ crawl }) => between.has(crawl));
+  if (!rows.length) return place.append(make("p", { class: "lead" }, word("changes_no_page")));
+  const show = ({ url, rows: texts, is_shown_otherwise: isOtherwise }) => [
+    link(url),
+    ...(texts.length || isOtherwise ? [] : [" ", make("span", { class: "quiet" }, word("changes_gone"))]),
+    make("div", { class: "sides" }, ...texts.map((row) => {
+      const [other, one] = row.map((text) => text === null ? null : sentenceOf(["", text]));
+      return textRow({ one, other }).element;
+    })),
+    isOtherwise ? make("span", { class: "quiet" }, word("changes_otherwise")) : null,
+  ].filter(Boolean);
+  const page = { id: "page", label: word("changes_pages", { n: rows.length }), isText: true, value: (row) => row.url, show };
+  showSheet(place, { name: "changed", label: word("changes_pages", { n: rows.length }), columns: [page], rows, search: (row) => row.url });
 }
 
 /** Return the difference with its sign; of shares, in points. */
