@@ -304,7 +304,8 @@ def fan(site: Site) -> Site:
     for n, path in enumerate(filters):
         site.add(path, article("Shop", story(1000 + n % 4)))
     for n in range(60):
-        site.add(f"/story/{n}", article(f"Story {n}", story(n), tuple(f"/story/{n * 3 + k}" for k in range(3, 6))))
+        deeper = tuple(f"/story/{number}" for number in range(3 * n + 3, min(3 * n + 6, 60)))
+        site.add(f"/story/{n}", article(f"Story {n}", story(n), deeper))
     site.add("/", article("Home", ["Welcome."], (*filters, "/story/0", "/story/1", "/story/2")))
     return site
 
