@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from local_site import Site
 from redis_server import RedisServer
 
 from dedup_middleware import Deduplicator
+from dedup_middleware.methods.compare import measure
 
 # Hundreds of processes import the package and its tests, and each one would compile them again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -103,6 +107,18 @@ def install(tmp_path_factory, monkeypatch):
         return {"PYTHONPATH": str(packages)}
 
     return install
+
+
+@pytest.fixture
+def measured_here(monkeypatch):
+    """Have ``scrapy dedup compare`` measure methods in this process, which has imported everything."""
+    one_at_a_time = threading.Lock()
+
+    def measured(run, _):
+        with one_at_a_time, contextlib.redirect_stdout(io.StringIO()):
+            return measure.measure(run)
+
+    monkeypatch.setattr(measure, "_in_process", measured)
 
 
 class Pages(dict):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import io
 import json
 import lzma
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +16,6 @@ from prose import article, blog, story, zh_story
 from test_commands import Output, record, run_here, write_log
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.methods.compare import measure
 from dedup_middleware.methods.compare.corpus import CorpusPage
 from dedup_middleware.methods.compare.results import scores
 from dedup_middleware.methods.compare.run import Sweep
@@ -102,17 +98,10 @@ def _installed(install) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _measured_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure in this process, which has imported everything, unless the test is about the processes of methods."""
-    if request.node.get_closest_marker("processes"):
-        return
-    one_at_a_time = threading.Lock()
-
-    def measured(run: measure.Run, _: object) -> measure.Measurement:
-        with one_at_a_time, contextlib.redirect_stdout(io.StringIO()):
-            return measure.measure(run)
-
-    monkeypatch.setattr(measure, "_in_process", measured)
+def _measured_here(request: pytest.FixtureRequest) -> None:
+    """Measure in this process, unless the test is about the processes of methods."""
+    if not request.node.get_closest_marker("processes"):
+        request.getfixturevalue("measured_here")
 
 
 def rows() -> list[dict[str, Any]]:

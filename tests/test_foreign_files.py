@@ -64,13 +64,14 @@ def run(command: str, path: Path, folder: Path):
     return run_here(*words, *here, folder=folder)
 
 
+@pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_writes_a_new_file_and_one_of_its_own_and_no_other(command: str, folder: Path, tmp_path: Path):
     if "--plot" in command:
         pytest.importorskip("matplotlib")
     ours = tmp_path / f"ours{COMMANDS[command]}"
     if "--plot" in command:
-        # A process for each; without the file, `test_compare.py` has it.
+        # Without the file, `test_compare.py` has it.
         ours.touch()
     for _ in range(2):
         done = run(command, ours, folder)
