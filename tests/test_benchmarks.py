@@ -120,3 +120,9 @@ def test_what_other_tools_would_drop(tmp_path):
     assert url["tiny"] == digest["tiny"] == "0 / 0.00"
     (timed,) = table(run("neighbours.py", tmp_path / "tiny.jsonl", *tools[:2], "--time"))
     assert re.fullmatch(r"0 / 1\.00 / \d+\.\d ms", timed["tiny"])
+
+
+def test_what_the_plugin_costs_a_crawl(tmp_path):
+    (found,) = table(run("cost.py", written(tmp_path / "tiny.jsonl", ROWS), "--rounds", "1"))
+    assert (found["corpus"], found["pages"], found["dropped"]) == ("tiny", "6", "0")
+    assert float(found["CPU"]) > 0 < float(found["again, pages only"])

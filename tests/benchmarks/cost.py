@@ -1,39 +1,60 @@
-"""Measures what the plugin costs a crawl: CPU, wall time, memory and disk, against the same crawl without it.
+"""Measures what the plugin costs a crawl: CPU, memory and disk, beside the same crawl without it.
 
-Usage: python tests/benchmarks/cost.py CORPUS [--rounds 5] [--again] [--store URI]
-The pages are those of CORPUS (see `corpus.py`). The crawls take turns, so that the load of the machine affects all of
-them; the medians are printed. With --again each crawl with the plugin is the
-second one of the unchanged pages, on the store of the first. ``{}`` in --store is replaced by a new name for each
-round, as in ``redis://localhost?store={}``; without it, each has the default store in a new folder.
+Usage: taskset -c 1 python tests/benchmarks/cost.py CORPUS... [--rounds 5] [--store URI] [--peers] [--growth N]...
+       [--memory N]...
+The pages are those of each CORPUS (see `corpus.py`), from loopback. A round is a crawl without the plugin, one with it,
+and one more of the unchanged pages on the same store, so that the load of the machine affects all three; the medians
+of the ratios are printed, as tables in Markdown. *pages only* is without what comes before the first page: imports and
+opening the store. ``{}`` in --store is replaced by a new name for each round, as in ``redis://localhost?store={}``;
+without it, each has the default store in a new folder.
+
+--peers adds milliseconds of CPU for a page, from HTML to verdict, of each tool of `neighbours.py`; --growth, what a new
+page takes in the default store of N made pages; --memory, the memory of crawls of N made pages: the peak, with the
+files of the store that are mapped, and what is the process's own at the end.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from corpus import CRAWL_FIELDS, read_corpus
-from crawling import Outcome, run_job, write_job
+import capacity
+from corpus import CRAWL_FIELDS, name_of, read_corpus, table
+from crawling import run_job, store_uri, write_job
 from local_site import Site
 from sample_spiders import Articles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PAGE = 4096
 
 
 class AllText(Articles):
     """An item of what a spider of articles asks a page for: two more walks over it than its title takes."""
 
     def parse(self, response):
+        stats = self.crawler.stats
+        if not stats.get_value("first/cpu_s"):
+            stats.set_value("first/cpu_s", time.process_time() - sys.modules["__main__"].cpu)
         text = "".join(response.xpath("//body//text()").getall())
         yield {"url": response.url, "title": response.css("title::text").get(), "characters": len(text)}
 
+    def closed(self, reason):
+        _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
+        self.crawler.stats.set_value("own/mb", (resident - shared) * PAGE / 2**20)
 
-def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) -> Outcome:
-    """Run one crawl; its ``stats`` have the figures of the process."""
+
+def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) -> dict[str, Any]:
+    """Return the stats of one crawl, with the figures of its process."""
     settings = {"LOG_LEVEL": "WARNING"}
     if store:
         settings["DEDUP_STORE"] = store.replace("{}", folder.name)
@@ -41,35 +62,77 @@ def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) ->
     outcome = run_job(folder, command)
     if outcome.exit_status:
         sys.exit(outcome.stderr)
-    return outcome
+    return outcome.stats
+
+
+def ratios(corpus: Path, rounds: int, store: str | None) -> list[object]:
+    """Return the row of *corpus*: pages, four ratios of CPU, wall, items dropped, bytes a page on disk."""
+    site, found = Site(hosts=1), []
+    urls = [site.add(f"/{number}", page.html) for number, page in enumerate(read_corpus(corpus, CRAWL_FIELDS))]
+    with tempfile.TemporaryDirectory() as scratch:
+        for turn in range(rounds):
+            off, on = Path(scratch) / f"off{turn}", Path(scratch) / f"on{turn}"
+            plain = crawl(off, ",".join(urls), plugin=False)
+            first, again = (crawl(on, ",".join(urls), plugin=True, store=store) for _ in range(2))
+            size = sum(file.stat().st_size for file in (on / "store").rglob("*") if file.is_file())
+            by_page = [stats["process/cpu_s"] - stats["first/cpu_s"] for stats in (plain, first, again)]
+            ratio = [stats["process/cpu_s"] / plain["process/cpu_s"] for stats in (first, again)]
+            wall = first["process/wall_s"] / plain["process/wall_s"]
+            dropped = first.get("dedup/items/dropped", 0)
+            found.append(
+                (
+                    *(ratio[0], by_page[1] / by_page[0], ratio[1], by_page[2] / by_page[0], wall),
+                    *(1000 * by_page[0] / len(urls), dropped, size / len(urls)),
+                )
+            )
+    site.close()
+    *cells, dropped, size = map(statistics.median, zip(*found, strict=True))
+    return [name_of(corpus), len(urls), *(f"{cell:.2f}" for cell in cells), f"{dropped:.0f}", f"{size:.0f}"]
+
+
+def growth(sizes: Iterable[int]) -> Iterable[list[object]]:
+    """Yield a row for each size of a store: milliseconds of a new page, median and 99th percentile, bytes a page."""
+    for pages in sizes:
+        with tempfile.TemporaryDirectory() as scratch:
+            found = capacity.measured(store_uri(Path(scratch)), pages, 500)
+            yield [f"{pages:,}", found["new page"]["median"], found["new page"]["p99"], found["bytes_a_page"]]
+
+
+def memory(sizes: Iterable[int]) -> Iterable[list[object]]:
+    """Yield a row for each number of pages: megabytes without the plugin and with it, peak and own."""
+    for pages in sizes:
+        site, urls = Site(hosts=1), []
+        for number in range(pages):
+            url, paragraphs = capacity.page(number, number // capacity.ON_HOST)
+            text = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+            urls.append(site.add(f"/{number}", f"<title>{url}</title><body><main>{text}</main></body>"))
+        with tempfile.TemporaryDirectory() as scratch:
+            crawls = [crawl(Path(scratch) / str(on), ",".join(urls), plugin=on) for on in (False, True)]
+        site.close()
+        yield [f"{pages:,}", *(f"{stats[name]:.0f}" for name in ("process/peak_mb", "own/mb") for stats in crawls)]
 
 
 def main() -> None:
-    """Print one line of JSON."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
+    parser.add_argument("corpora", metavar="CORPUS", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--again", action="store_true")
     parser.add_argument("--store")
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--growth", metavar="N", type=int, action="append", default=[])
+    parser.add_argument("--memory", metavar="N", type=int, action="append", default=[])
     options = parser.parse_args()
-    pages = [page.html for page in read_corpus(options.corpus, CRAWL_FIELDS)]
-    site = Site(hosts=1)
-    urls = ",".join(site.add(f"/{number}", html) for number, html in enumerate(pages))
-    found: dict[str, list[float]] = {name: [] for name in ("cpu_ratio", "wall_ratio", "extra_mb", "dropped", "bytes")}
-    with tempfile.TemporaryDirectory() as scratch:
-        for turn in range(options.rounds):
-            without = crawl(Path(scratch) / f"off{turn}", urls, plugin=False).stats
-            for _ in range(1 + options.again):
-                outcome = crawl(Path(scratch) / f"on{turn}", urls, plugin=True, store=options.store)
-            stats = outcome.stats
-            found["cpu_ratio"].append(stats["process/cpu_s"] / without["process/cpu_s"])
-            found["wall_ratio"].append(stats["process/wall_s"] / without["process/wall_s"])
-            found["extra_mb"].append(stats["process/peak_mb"] - without["process/peak_mb"])
-            found["dropped"].append(stats.get("dedup/items/dropped", 0))
-            size = sum(f.stat().st_size for f in (outcome.folder / "store").rglob("*") if f.is_file())
-            found["bytes"].append(size / len(pages))
-    site.close()
-    print(json.dumps({"pages": len(pages)} | {name: round(statistics.median(all_), 3) for name, all_ in found.items()}))
+    columns = ["corpus", "pages", "CPU", "pages only", "again", "again, pages only", "wall", "ms without", "dropped"]
+    rows = [ratios(corpus, options.rounds, options.store) for corpus in options.corpora]
+    if rows:
+        print(table([*columns, "bytes a page"], rows), flush=True)
+    if options.peers:
+        command = [sys.executable, Path(__file__).with_name("neighbours.py"), *options.corpora, "--time"]
+        subprocess.run(command, check=True)
+    if options.growth:
+        print(table(["pages in the store", "ms", "99 % below", "bytes a page"], growth(options.growth)), flush=True)
+    if options.memory:
+        print(table(["pages", "peak without", "peak", "own without", "own"], memory(options.memory)), flush=True)
 
 
 if __name__ == "__main__":
