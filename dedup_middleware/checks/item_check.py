@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from dedup_middleware.text.clauses import as_written, clauses, cut_to, portions,
 from dedup_middleware.text.words import without_numbering
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.detector import Detector
@@ -55,11 +55,19 @@ _IS = ": "
 class ItemText:
     """What one item contains."""
 
-    fingerprint: Fingerprint
     texts: Sequence[str]
     values: tuple[Value, ...]
-    has_text: bool
-    """Whether the text is enough to be compared."""
+    read: Callable[[], Fingerprint]
+    """Returns the fingerprint of the texts; takes most of the time that an item takes, once."""
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return self.read()
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the text is enough to be compared."""
+        return self.read().weight >= MIN_DISTINCTIVE_WEIGHT
 
 
 class ItemCheck:
@@ -78,7 +86,8 @@ class ItemCheck:
     def read(self, page: Page, item: Any, budget: Budget) -> ItemText:
         """Return what *item* of *page* contains, within its *budget*, by which the texts are watched.
 
-        `UncheckableError` if it cannot be read.
+        `UncheckableError` if it cannot be read. The text of an item of a page that was not read is most often what it
+        was, and its fingerprint is made when something asks for it.
         """
         values = item_values(item, self._fields)
         if self._fields is not None:
@@ -90,12 +99,13 @@ class ItemCheck:
         budget.check_clauses(len(values))
         budget.check_time()
         prose = without_numbering(prose_in(texts, budget))
-        fingerprint = self._fingerprint_of(prose, page, budget)
+        fingerprint = cache(partial(self._fingerprint_of, prose, page, budget))
+        if page.known is None:
+            fingerprint()
         short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
         budget.check_time()
         self._note(page, short)
-        has_text = fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT
-        return ItemText(fingerprint, budget.watched(tuple(prose)), short, has_text)
+        return ItemText(budget.watched(tuple(prose)), short, fingerprint)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""
@@ -219,8 +229,10 @@ def _words_of_shown(shown: str) -> str:
     return titles.row_of_all([shown])
 
 
-def content_of(items: Sequence[ItemText]) -> ItemContent:
-    """Return what an original's *items* contain together."""
+def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> ItemContent:
+    """Return what an original's *items* contain together: what they were *known* to contain if they are the same."""
+    if known is not None and _digest(items) == known.digest != b"":
+        return replace(known, texts=tuple(text for item in items for text in item.texts))
     weights: dict[bytes, int] = {}
     values: set[bytes] = set()
     texts: list[str] = []
@@ -240,7 +252,7 @@ def _digest(items: Iterable[ItemText]) -> bytes:
 
 def item_changes(items: Sequence[ItemText], known: ItemContent) -> Changes:
     """Return what *items* contain that is not in what they were *known* to contain; nothing if that is the same."""
-    content = content_of(items)
+    content = content_of(items, known)
     if content.digest == known.digest != b"":
         return Changes()
     new = content.values - known.values

@@ -447,7 +447,12 @@ class Deduplication:
         """
         if visit.claim is not Claim.PENDING or visit.claimed is None:
             return
-        content, several = content_of(visit.item_texts), visit.items > 1
+        known, several = visit.claimed.known, visit.items > 1
+        try:
+            with visit.budget:
+                content = content_of(visit.item_texts, None if known is None else known.item_content)
+        except UncheckableError:
+            content = content_of([])
         if visit.read is not None and not self.index.gave_the_same(visit.claimed, content, several=several):
             visit.claimed = visit.read_in_full()
             if visit.claimed is None:

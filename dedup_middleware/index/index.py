@@ -196,17 +196,16 @@ class Index(Lookup):
         reached = self._reached(page, known if _has_given(known, page) else None, feeds)
         kept = StoredPage.of(page, known.number, feeds=reached).kept
         stored = replace(known, kept=kept, item_content=page.item_content)
-        key, texts = schema.item_text_key(known.number), item_texts(stored)
-        packed = schema.encode_text(texts, TEXT_LIMIT) if texts else None
-        is_as_it_was = not _differ(stored, known) and (packed is None or self.store.get_many([key]) == [packed])
-        if is_as_it_was and reached == known.kept.feeds and self.eligibility.is_all:
+        if not _differ(stored, known) and reached == known.kept.feeds and self.eligibility.is_all:
             self._met_again.add(known.number)
             self._met_by = page.run
             return None
+        texts = item_texts(stored)
         changes = PageWrite(self, page.run)
         changes.puts += items(known.number)
         changes.put_page(stored, None, body=page.body_digest)
-        changes.put_or_delete(key, packed)
+        packed = schema.encode_text(texts, TEXT_LIMIT) if texts else None
+        changes.put_or_delete(schema.item_text_key(known.number), packed)
         changes.write()
         self.open_claims.touch(stored)
         return stored
