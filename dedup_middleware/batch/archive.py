@@ -65,25 +65,27 @@ class NotAPageError(ValueError):
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
     """Return the archives at *paths*, those in a folder by name; :class:`ConfigError` if one cannot be opened."""
-    found: list[Path] = []
-    for path in paths:
-        try:
-            files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-            files = [file for file in files if _ending_of(file) in _FORMATS]
-            for file in files:
-                with file.open("rb"):
-                    pass
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            why = getattr(error, "strerror", None) or error
-            raise ConfigError(f"{path} cannot be read ({why})", "name another file") from error
-        if not files:
-            raise ConfigError(f"{path} is not an archive and contains none", f"name a file that ends in {_ENDINGS}")
-        found += files
+    found = [file for path in paths for file in _files_at(path)]
     for file in found:
         # Rather than after an hour of other files.
         if _ending_of(file) == ".parquet":
             required("pyarrow", file, extra="archive")
     return found
+
+
+def _files_at(path: Path) -> list[Path]:
+    try:
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        files = [file for file in files if _ending_of(file) in _FORMATS]
+        for file in files:
+            with file.open("rb"):
+                pass
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be read ({why})", "name another file") from error
+    if not files:
+        raise ConfigError(f"{path} is not an archive and contains none", f"name a file that ends in {_ENDINGS}")
+    return files
 
 
 def _ending_of(path: Path) -> str:

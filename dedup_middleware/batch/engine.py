@@ -226,11 +226,14 @@ def engine(master: str | None, files: Sequence[Path], scratch: Path) -> Iterator
         try:
             yield spark
         except (Py4JError, PySparkException) as error:
-            lines = [line.strip() for line in str(error).splitlines()]
-            causes = [
-                line for line in lines if "Error: " in line and not line.startswith(("at ", "org.", "Caused", ":"))
-            ]
-            raise DedupError(f"a step failed on Spark: {(causes or lines or [repr(error)])[-1]:.500}") from error
+            raise DedupError(f"a step failed on Spark: {_cause(error):.500}") from error
+
+
+def _cause(error: Exception) -> str:
+    """Return the line of an *error* of Spark that names its cause."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [line for line in lines if "Error: " in line and not line.startswith(("at ", "org.", "Caused", ":"))]
+    return (causes or lines or [repr(error)])[-1]
 
 
 def _spark_session(master: str, size: int) -> Any:

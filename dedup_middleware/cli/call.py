@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
-    from dedup_middleware.settings import Config
+    from dedup_middleware.settings import Config, DefaultPlace
 
 
 class NothingYetError(ConfigError):
@@ -60,6 +60,11 @@ class Call:
         known = _in_use(configs)
         if len({(config.store, config.log) for config in known}) == 1:
             return known[0]
+        self._check_named(place, known, errors)
+        return read_config(self.settings, None)
+
+    def _check_named(self, place: DefaultPlace, known: list[Config], errors: list[ConfigError]) -> None:
+        """Raise :class:`ConfigError` unless the settings name what the *known* spiders do not."""
         named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
         priorities = [self.settings.getpriority(name) or 0 for name in named]
         if known and max(priorities, default=0) < SETTINGS_PRIORITIES["cmdline"]:
@@ -67,11 +72,10 @@ class Call:
         if errors and not known:
             raise errors[0]
         if not named:
-            looked = " or ".join(map(str, place.roots)) or "any folder"
             raise NothingYetError(
-                f"No spider has a store in {looked}", "Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH."
+                f"No spider has a store in {place.tried}",
+                "Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH.",
             )
-        return read_config(self.settings, None)
 
     def _configs(self, spiders: Iterable[str]) -> tuple[list[Config], list[ConfigError]]:
         """Return the configurations of *spiders*, and the errors of those that have none."""

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.driver.opening import Resources
     from dedup_middleware.model import StoredPage
+    from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
 
 logger = logging.getLogger(__name__)
@@ -146,10 +147,7 @@ class DedupExtension(Listener):
             return
         self._warn_of_gaps()
         config = read_config(settings, spider)
-        before = None
-        if config.log_is_default and config.log is not None:
-            with suppress(OSError, RecordsError):
-                before = last_crawl_line(config.log)
+        before = _line_before(config)
         opened = self.opened = await open_for_crawl(config, sleep)
         self.feeds.snapshot()
         for path in self.feeds.end_torn_lines():
@@ -158,16 +156,19 @@ class DedupExtension(Listener):
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
         self._begin(opened, new_crawl() if overwritten or not jobdir else jobdir, jobdir)
-        for line in messages.at_start(opened):
-            self.inform(line)
-        for line in messages.warnings_at_start(opened, before):
-            self.warn(line)
+        self._log_start(opened, before)
         if is_resumed and overwritten:
             self.warn(messages.overwritten_again(overwritten))
         if opened.trouble:
             self.count("pass_through" if opened.awaited is None else "away")
         if opened.awaited is not None:
             self._reopen()
+
+    def _log_start(self, opened: Resources, before: CrawlLine | None) -> None:
+        for line in messages.at_start(opened):
+            self.inform(line)
+        for line in messages.warnings_at_start(opened, before):
+            self.warn(line)
 
     def _warn_of_gaps(self) -> None:
         """Warn if components are missing that the add-on registers: a person has named some by hand."""
@@ -422,6 +423,14 @@ class Component:
             raise NotConfigured(*[] if has_said else [f"without its extension dedup does nothing: set {ADDONS}"])
         extension.components.add(cls)
         return cls(extension)
+
+
+def _line_before(config: Config) -> CrawlLine | None:
+    """Return the last line of a crawl in the default records, if there is one."""
+    if config.log_is_default and config.log is not None:
+        with suppress(OSError, RecordsError):
+            return last_crawl_line(config.log)
+    return None
 
 
 def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) -> Resources | None:

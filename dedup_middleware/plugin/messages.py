@@ -58,8 +58,8 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None = None) -> Ite
             "DEDUP_STORE is in memory: dropped items are gone at the end of this crawl, and cannot be released. "
             "Set it to a path to store them"
         )
-    if before is not None and any(config.changed.get(name) != before.settings.get(name) for name in _CHOOSING):
-        yield _other_store(config, before)
+    if before is not None:
+        yield from _other_store(config, before)
     if opened.no_records:
         yield f"{opened.no_records} This crawl keeps no records"
         return
@@ -75,12 +75,13 @@ def _in_pass_through(opened: Resources) -> str:
     )
 
 
-def _other_store(config: Config, before: CrawlLine) -> str:
-    other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
-    return (
-        f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
-        "report mix the records of both. Set DEDUP_LOG to give each store its own records"
-    )
+def _other_store(config: Config, before: CrawlLine) -> Iterator[str]:
+    if any(config.changed.get(name) != before.settings.get(name) for name in _CHOOSING):
+        other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
+        yield (
+            f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
+            "report mix the records of both. Set DEDUP_LOG to give each store its own records"
+        )
 
 
 def torn_feed(path: str) -> str:

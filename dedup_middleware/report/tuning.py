@@ -226,9 +226,15 @@ def suggestion(labels: Collection[Answer], current: float) -> Suggestion:
     threshold = None if missing else _threshold(same, different, current)
     if threshold is None:
         return found
-    end = current if threshold < current else 2.0
-    checked = sum(threshold <= score < end for score in same)
-    return found._replace(threshold=threshold, checked=checked, kept=sum(score < threshold for score in same))
+    return found._replace(
+        threshold=threshold,
+        checked=_between(same, threshold, current if threshold < current else 2.0),
+        kept=_between(same, 0, threshold),
+    )
+
+
+def _between(scores: Iterable[float], least: float, end: float) -> int:
+    return sum(least <= score < end for score in scores)
 
 
 def _threshold(same: list[float], different: list[float], current: float) -> float | None:
