@@ -239,7 +239,7 @@ class Deduplication:
     def _was_dropped(self, visit: Visit, item: Any) -> bool:
         """Return whether an *item* of a duplicate that was not read was dropped before, as it would be now."""
         try:
-            return not self.has_failed and self.drops.has_dropped(visit, item, self.feeds_wanting(item))
+            return not self.has_failed and self.drops.note_again(visit, item, self.feeds_wanting(item))
         except TROUBLE as error:
             self.fail(error)
             return False

@@ -140,8 +140,8 @@ class Drops:
             data=data,
         )
 
-    def has_dropped(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
-        """Return whether *item*, for *feeds*, of a duplicate that was not read was dropped before, as it would be now.
+    def note_again(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
+        """Note whether *item*, for *feeds*, of a duplicate that was not read was dropped before, as it would be now.
 
         So it would if its original has not been written since. Then only the item is written again, not the page.
         """
