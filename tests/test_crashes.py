@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from argparse import Namespace
 
 import pytest
@@ -17,7 +18,7 @@ from benchmarks.crashes import (
 )
 from crawling import Running, run_job, run_scrapy, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS, faults
-from local_site import wait_until
+from local_site import Site, wait_until
 from prose import article, blog, story
 from scrapy.exporters import JsonLinesItemExporter
 from test_claims_in_crawls import FATES, pair
@@ -312,11 +313,21 @@ RELEASE = [
 ]
 
 
-@pytest.mark.parametrize(("place", "moment"), RELEASE)
-def test_a_crash_at_any_step_of_a_release_loses_no_item(site, tmp_path, place, moment):
+@pytest.fixture(scope="module")
+def killed_crawl(tmp_path_factory):
+    """The folder of a crawl that was killed before its feed was stored, and the pages that it kept."""
+    site, folder = Site(), tmp_path_factory.mktemp("killed")
     pairs = [pair(site, number) for number in range(3)]
     originals = [a for a, _ in pairs]
-    assert killed(tmp_path, site, [{"url": u} for both in pairs for u in both], **GZIP).kept == originals
+    assert killed(folder, site, [{"url": u} for both in pairs for u in both], **GZIP).kept == originals
+    yield folder, originals
+    site.close()
+
+
+@pytest.mark.parametrize(("place", "moment"), RELEASE)
+def test_a_crash_at_any_step_of_a_release_loses_no_item(killed_crawl, tmp_path, place, moment):
+    folder, originals = killed_crawl
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     nth = 1 if place.startswith(("visits.durability", "index.dropped")) else 2
     crashed = again(tmp_path, [], **faults(place, nth=nth, moment=moment), CHECKPOINT_INTERVAL=1)
     assert crashed.exit_status == EXIT_STATUS

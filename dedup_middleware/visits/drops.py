@@ -141,7 +141,7 @@ class Drops:
         )
 
     def note_again(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
-        """Note whether *item*, for *feeds*, of a duplicate that was not read was dropped before, as it would be now.
+        """Note and return whether *item*, for *feeds*, was dropped before, as it would be now; its page was not read.
 
         So it would if its original has not been written since. Then only the item is written again, not the page.
         """
