@@ -315,6 +315,8 @@ def test_a_verdict_is_never_shown_beside_a_newer_text(site, tmp_path):
     assert None not in texts
     assert "Last record:" in explanation_text(explain(config, b))
 
+    # A page that the store has would be recorded as changed.
+    view(tmp_path, "store", "forget", b, "--yes")
     second = crawled(tmp_path, steps, DEDUP_LOG=f"{log}?new=0")
     assert b in second.kept
     report = gather(config)

@@ -332,17 +332,23 @@ class Detector:
         return replace(verdict, kind=kind, changes=changes)
 
     def _changes(self, page: Page, own: Iterable[StoredPage]) -> Changes | None:
-        """Return what has changed on *page* since the store got it, ``None`` if it has no text of its *own*."""
-        stored = next((each for each in own if each.original is None and self._may_drop(each, page)), None)
+        """Return what has changed on *page* since the store got it; ``None`` if it has no text of its *own*.
+
+        Of a page that was dropped, only a change counts: what has not changed is still to be compared with others.
+        """
+        known = [each for each in own if self._may_drop(each, page)]
+        stored = min(known, key=lambda each: each.original is not None, default=None)
         if stored is None:
             return None
         is_equal = stored.digest == page.fingerprint.digest
         if page.source or stored.source or page.fingerprint.is_whole or stored.pending:
             # Of an item, and of little text, only digests are known.
-            return Changes() if is_equal else None
+            return Changes() if is_equal and stored.original is None else None
         # Of a page with several items, the store has their text.
-        text = self.index.text(stored.number) if stored.exact_digest else None
-        return changes_of(page, stored, text, is_cut=text is not None and self.index.is_cut(text))
+        has_text = stored.exact_digest and not (is_equal and stored.original is not None)
+        text = self.index.text(stored.number) if has_text else None
+        found = changes_of(page, stored, text, is_cut=text is not None and self.index.is_cut(text))
+        return found if found or stored.original is None else None
 
     def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
         if page.fingerprint.is_whole:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 NEW, CHANGED, UNCHANGED, GONE, NOT_SEEN = "new", "changed", "unchanged", "gone", "not seen"
 # Before and after.
 ABSENT = "absent"
-# The verdicts on a page with text that the store has not at its URL.
-_WITH_OTHER_TEXT = {VerdictKind.NEW.value, VerdictKind.RELATED.value}
 #: The reason of a crawl that has fetched all there was.
 FINISHED = "finished"
 #: What can become of a page, in the order in which it is shown.
@@ -39,8 +37,8 @@ class PageChange:
 class _Span:
     """The pages of the crawls before and after a point in time."""
 
-    before: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
-    """The text of each duplicate by its URL, ``None`` for a page that was gone, else empty."""
+    before: dict[str, bool] = field(default_factory=dict[str, bool])
+    """URLs that had a page, or ``False`` for one that was gone."""
     after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
     has_finished: bool = False
     """Whether a crawl after it has run to its end: what it has not fetched was not there for it."""
@@ -49,7 +47,7 @@ class _Span:
         """Note the *record* of a page, of a crawl before or after; a page is new or changed once for all of these."""
         url, is_gone = record.url, record.verdict == VerdictKind.GONE.value
         if not is_after:
-            self.before[url] = None if is_gone else record.text if record.is_duplicate else ""
+            self.before[url] = not is_gone
             return
         kind, known = self._kind_of(record), self.after.get(url)
         is_new = known is not None and known.kind == NEW
@@ -61,14 +59,12 @@ class _Span:
     def _kind_of(self, record: Record) -> str:
         # The store may have a page that the records have not: those of new pages may be left out.
         is_stored = record.verdict in {VerdictKind.GONE.value, VerdictKind.UNCHANGED.value}
-        before = self.before.get(record.url, "" if is_stored else None)
+        was_there = self.before.get(record.url, is_stored)
         if record.verdict == VerdictKind.GONE.value:
-            return ABSENT if before is None else GONE
-        # One that was a duplicate, and shares no text now, has no difference: its text is not stored.
-        is_other = before and record.verdict in _WITH_OTHER_TEXT and record.text != before
-        if record.changes is not None or is_other:
+            return GONE if was_there else ABSENT
+        if record.changes is not None:
             return CHANGED
-        return NEW if before is None else UNCHANGED
+        return UNCHANGED if was_there else NEW
 
 
 def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterator[PageChange]:
@@ -96,10 +92,8 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
             span.add(line, is_after=is_after)
     yield from span.after.values()
     if span.has_finished:
-        yield from (
-            PageChange(url, NOT_SEEN)
-            for url in sorted(url for url in span.before.keys() - span.after.keys() if span.before[url] is not None)
-        )
+        missing = (url for url, was_there in span.before.items() if was_there and url not in span.after)
+        yield from (PageChange(url, NOT_SEEN) for url in sorted(missing))
 
 
 def _crawls(path: Path) -> list[str]:
