@@ -492,6 +492,7 @@ def _looking(config: Config) -> Iterator[Deduplication]:
         raise refusals.absent(config.store)
     opened = open_at_once(replace(config, log=None), looks=True)
     try:
-        yield deduplication_of(opened, new_crawl(), _Listener(lambda _: None))
+        with refusals.translated(opened.store.uri, "read", refusals.of_value):
+            yield deduplication_of(opened, new_crawl(), _Listener(lambda _: None))
     finally:
         opened.store.close()

@@ -31,7 +31,7 @@ from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import RecordLog, pass_through_log
-from dedup_middleware.stores import open_store, overlaid, store_exists
+from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
 from dedup_middleware.stores.files import Holder
 from dedup_middleware.visits.page_reader import BodyDigests
 
@@ -202,9 +202,10 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
         if (looks or is_dry) and uri != "memory:":
             store = overlaid(store, MAX_MEMORY)
         fingerprint = instance_of(config.fingerprint, store.header.key)
-        index = index_of(store, config.fingerprint, eligibility=Eligibility(config.scope, config.expire_after))
-        index.join()
-        index.sweep()
+        with refusals.translated(store.uri, "read", refusals.of_value):
+            index = index_of(store, config.fingerprint, eligibility=Eligibility(config.scope, config.expire_after))
+            index.join()
+            index.sweep()
         if lost is not None:
             log = lost.log
         else:

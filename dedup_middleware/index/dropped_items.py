@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.common import bounded
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import item_codec, schema
-from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -211,19 +210,17 @@ class DroppedItems:
     # --- reading
 
     def get(self, keys: Iterable[bytes]) -> list[DroppedItem]:
-        """Return the items with these keys that are there; :class:`StoreCorruptError` if one cannot be read."""
+        """Return the items with these keys that are there; :class:`UnreadableError` if one cannot be read."""
         keys = [*keys]
         values = self._store.get_many([*map(_item_key, keys)])
-        with refusals.of_value(self._store.uri):
-            return [_decoded(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
+        return [_decoded(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
 
     def __iter__(self) -> Iterator[DroppedItem]:
         """Yield all dropped items, oldest first."""
-        with refusals.of_value(self._store.uri):
-            for key, value in self._store.scan(*schema.DROPPED):
-                item = _decoded(key[1:], value)
-                if item.number != item.original:
-                    yield item
+        for key, value in self._store.scan(*schema.DROPPED):
+            item = _decoded(key[1:], value)
+            if item.number != item.original:
+                yield item
 
     @property
     def count(self) -> int:
@@ -238,8 +235,7 @@ class DroppedItems:
         return self._size
 
     def _sizes(self) -> list[int]:
-        with refusals.of_value(self._store.uri):
-            drops = [schema.decode(_Drop, value) for _, value in self._store.scan(*schema.DROPPED_OF_PAGES)]
+        drops = [schema.decode(_Drop, value) for _, value in self._store.scan(*schema.DROPPED_OF_PAGES)]
         return [drop.size for drop in drops if drop.same]
 
     # --- bounds

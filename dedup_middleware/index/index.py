@@ -48,7 +48,7 @@ class Index(Lookup):
 
     *beside*: what another detector keeps of the pages, if one decides.
     *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
-    Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
+    Every method that reads the store raises :class:`UnreadableError` for what it cannot read there.
     """
 
     def __init__(
@@ -261,8 +261,7 @@ class Index(Lookup):
         if page is None or page.pending:
             return
         changes = PageWrite(self)
-        with self._reading:
-            changes.replace([page], number, None)
+        changes.replace([page], number, None)
         changes.remove_page(page)
         changes.write()
         self.open_claims.touch(page)
@@ -283,14 +282,13 @@ class Index(Lookup):
 
         *ended* is what the store has of its claim; those that are *superseded* become its duplicates.
         """
-        with self._reading:
-            changes.replace(
-                [*own, *superseded, *ended],
-                stored.number,
-                stored if stored.original is None else None,
-                page.suppressed,
-                page.note,
-            )
+        changes.replace(
+            [*own, *superseded, *ended],
+            stored.number,
+            stored if stored.original is None else None,
+            page.suppressed,
+            page.note,
+        )
         texts = item_texts(stored)
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
         text = schema.encode_text(page.paragraphs, TEXT_LIMIT)

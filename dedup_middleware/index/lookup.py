@@ -14,7 +14,6 @@ from dedup_middleware.common.urls import host_of
 from dedup_middleware.index import schema
 from dedup_middleware.index.overrides import Overrides
 from dedup_middleware.model import TEXT_LIMIT, Eligibility, Fingerprint, Match, Page
-from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
@@ -65,9 +64,7 @@ class Lookup:
         self.eligibility = eligibility
         self.open_claims = claims
         self.beside = beside
-        self._reading = refusals.of_value(store.uri)
-        with self._reading:
-            self.overrides = Overrides(store)
+        self.overrides = Overrides(store)
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
         # bytes each, less than Scrapy's own filter of requests takes.
         self._met_again, self._met_by = set[int](), ""
@@ -138,8 +135,7 @@ class Lookup:
             if value is None:
                 page = self.claimed(number)
             else:
-                with self._reading:
-                    page = schema.decode_page(number, value)
+                page = schema.decode_page(number, value)
                 if number in self._met_again:
                     page = replace(page, kept=replace(page.kept, run=self._met_by))
             if page is not None:
@@ -151,9 +147,8 @@ class Lookup:
 
     def pages(self) -> Iterator[StoredPage]:
         """Yield every stored page, originals and duplicates, oldest first."""
-        with self._reading:
-            for key, value in self.store.scan(*schema.PAGES):
-                yield schema.decode_page(schema.decode_number(key[1:]), value)
+        for key, value in self.store.scan(*schema.PAGES):
+            yield schema.decode_page(schema.decode_number(key[1:]), value)
 
     def count(self) -> tuple[int, int]:
         """Return how many originals and duplicates there are. One scan of all pages."""
@@ -195,8 +190,7 @@ class Lookup:
 
     def _text(self, key: bytes) -> list[str]:
         (value,) = self.store.get_many([key])
-        with self._reading:
-            return [] if value is None else schema.decode_text(value)
+        return [] if value is None else schema.decode_text(value)
 
     def is_cut(self, text: Sequence[str]) -> bool:
         """Return whether *text*, as it was kept, may go on."""
@@ -228,17 +222,16 @@ class Lookup:
         split = len(identities) + (len(identities) if self.store.worker else 0)
         keys += schema.clause_keys(hashes)
         values = read + self.store.get_many(keys if whole is None else [*keys, whole])
-        with self._reading:
-            own = self._led_to(values[: len(identities)])
-            self._own_of_last[identities] = (version, own)
-            while len(self._own_of_last) > _RECENT:
-                del self._own_of_last[next(iter(self._own_of_last))]
-            claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
-            mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))
-            holders = _holders(zip(hashes, values[split:], strict=False), pending, mine)
-            equal: list[int] = []
-            if whole is not None:
-                equal = [*schema.decode_postings(values[-1] or b""), *pending.get(whole, ())]
+        own = self._led_to(values[: len(identities)])
+        self._own_of_last[identities] = (version, own)
+        while len(self._own_of_last) > _RECENT:
+            del self._own_of_last[next(iter(self._own_of_last))]
+        claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
+        mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))
+        holders = _holders(zip(hashes, values[split:], strict=False), pending, mine)
+        equal: list[int] = []
+        if whole is not None:
+            equal = [*schema.decode_postings(values[-1] or b""), *pending.get(whole, ())]
         return Found(own, mine, holders, [n for n in equal if n not in mine])
 
     def distinctive_clauses(self, page: Page, found: Found) -> dict[bytes, tuple[int, ...]]:

@@ -34,9 +34,8 @@ class SharedIndex(Index):
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
         changes = PageWrite(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
-        with self._reading:
-            changes.replace([], claimed.number, claimed, page.suppressed, page.note)
-            changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
+        changes.replace([], claimed.number, claimed, page.suppressed, page.note)
+        changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
         changes.write()
         self.open_claims.touch(claimed)
         return claimed
@@ -47,8 +46,7 @@ class SharedIndex(Index):
 
     def _release(self, number: int) -> None:
         changes, ended = PageWrite(self), self._ended(number)
-        with self._reading:
-            changes.replace(ended, number, None)
+        changes.replace(ended, number, None)
         changes.write()
         self.open_claims.touch(*ended)
 
@@ -74,8 +72,7 @@ class SharedIndex(Index):
         (value,) = self.store.get_many([schema.claimed_key(number)])
         if value is None:
             return None
-        with self._reading:
-            return schema.decode_claim(number, value)
+        return schema.decode_claim(number, value)
 
     def join(self) -> None:
         """See Index."""
@@ -104,8 +101,7 @@ def index_of(store: OpenStore, fingerprint: str | None = None, *, eligibility: E
     claims = _claims.setdefault(store.in_process, OpenClaims())
     kind = SharedIndex if store.worker else Index
     room = None if fingerprint is None else another(fingerprint)
-    with refusals.of_value(store.uri):
-        beside = None if room is None else room.beside(fingerprint, store, claims)
+    beside = None if room is None else room.beside(fingerprint, store, claims)
     return kind(store, claims, beside=beside, eligibility=eligibility)
 
 
@@ -121,6 +117,7 @@ def index_for_command(uri: str, command: str, *, fingerprint: str | None = None)
     store = open_store(uri, fingerprint_scheme=None, holder=holder)
     try:
         store.header.check_scheme(scheme, uri)
-        yield store, index_of(store, fingerprint)
+        with refusals.translated(store.uri, "read", refusals.of_value):
+            yield store, index_of(store, fingerprint)
     finally:
         store.close()

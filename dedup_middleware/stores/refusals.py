@@ -107,6 +107,11 @@ def of_system(uri: str, action: str, error: Exception) -> StoreError | None:
     return no_path(uri, detail) if is_path else failed(uri, action, detail)
 
 
+def of_value(uri: str, action: str, error: Exception) -> StoreError | None:  # noqa: ARG001 - see `Store.refusal`
+    """Return the error for a value of the store that cannot be read; ``None`` if *error* is another one."""
+    return corrupt(uri, str(error)) if isinstance(error, UnreadableError) else None
+
+
 @contextmanager
 def translated(
     uri: str, action: str, refusal: Callable[[str, str, Exception], StoreError | None] = of_system
@@ -121,25 +126,6 @@ def translated(
         if ours is None:
             raise
         raise ours from error
-
-
-class of_value:  # noqa: N801 - used as the functions here are
-    """Turn every ``UnreadableError`` of the block into that of :func:`corrupt`.
-
-    A class, because it is entered for each value that is read: a generator takes five times as long.
-    """
-
-    __slots__ = ("_uri",)
-
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, UnreadableError):
-            raise corrupt(self._uri, str(error)) from error
 
 
 def scrapy_dedup(*words: str, spider: str | None = None, store: str | None = None, log: Path | None = None) -> str:
