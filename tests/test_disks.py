@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a de
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 # A quarter of what is waited for would be seen; a busy machine stalls an event loop for a tenth of that.
-SECONDS, STALL = 1.0, 0.6
+SECONDS, STALL = 2.0, 1.5
 
 
 _TICK = 0.01
