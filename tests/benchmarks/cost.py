@@ -33,9 +33,7 @@ from local_site import Site
 from sample_spiders import Articles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-PAGE = 4096
+    from collections.abc import Iterable, Sequence
 
 
 class AllText(Articles):
@@ -49,8 +47,10 @@ class AllText(Articles):
         yield {"url": response.url, "title": response.css("title::text").get(), "characters": len(text)}
 
     def closed(self, reason):
-        _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
-        self.crawler.stats.set_value("own/mb", (resident - shared) * PAGE / 2**20)
+        # Of this process: what the system counts for it begins with the memory of the process that started it.
+        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        for name in ("VmHWM", "RssAnon"):
+            self.crawler.stats.set_value(name, int(status[name].split()[0]) / 1024)
 
 
 def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) -> dict[str, Any]:
@@ -109,7 +109,14 @@ def memory(sizes: Iterable[int]) -> Iterable[list[object]]:
         with tempfile.TemporaryDirectory() as scratch:
             crawls = [crawl(Path(scratch) / str(on), ",".join(urls), plugin=on) for on in (False, True)]
         site.close()
-        yield [f"{pages:,}", *(f"{stats[name]:.0f}" for name in ("process/peak_mb", "own/mb") for stats in crawls)]
+        yield [f"{pages:,}", *(f"{stats[name]:.0f}" for name in ("VmHWM", "RssAnon") for stats in crawls)]
+
+
+def show(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table, each row once it is measured."""
+    print(table(header, ()), flush=True)
+    for row in rows:
+        print(table(row, ()).partition("\n")[0], flush=True)
 
 
 def main() -> None:
@@ -123,16 +130,16 @@ def main() -> None:
     parser.add_argument("--memory", metavar="N", type=int, action="append", default=[])
     options = parser.parse_args()
     columns = ["corpus", "pages", "CPU", "pages only", "again", "again, pages only", "wall", "ms without", "dropped"]
-    rows = [ratios(corpus, options.rounds, options.store) for corpus in options.corpora]
-    if rows:
-        print(table([*columns, "bytes a page"], rows), flush=True)
+    if options.corpora:
+        rows = (ratios(corpus, options.rounds, options.store) for corpus in options.corpora)
+        show([*columns, "bytes a page"], rows)
     if options.peers:
         command = [sys.executable, Path(__file__).with_name("neighbours.py"), *options.corpora, "--time"]
         subprocess.run(command, check=True)
     if options.growth:
-        print(table(["pages in the store", "ms", "99 % below", "bytes a page"], growth(options.growth)), flush=True)
+        show(["pages in the store", "ms", "99 % below", "bytes a page"], growth(options.growth))
     if options.memory:
-        print(table(["pages", "peak without", "peak", "own without", "own"], memory(options.memory)), flush=True)
+        show(["pages", "peak without", "peak", "own without", "own"], memory(options.memory))
 
 
 if __name__ == "__main__":
