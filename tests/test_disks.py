@@ -20,7 +20,7 @@ from dedup_middleware.stores.base import Store
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor tells its file")
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
-# A quarter of what is waited for would be seen; a busy machine stalls an event loop for a tenth of that.
+# A sync that holds up the loop stalls it for its whole time; a busy machine has stalled one for 0.8 s.
 SECONDS, STALL = 2.0, 1.5
 
 

@@ -73,7 +73,7 @@ class ItemText:
 class ItemCheck:
     """Reads and compares items whose texts have *max_characters* in all at most, within the budgets of their pages."""
 
-    def __init__(self, fingerprint: Fingerprinter, max_characters: int, fields: Iterable[str] = ()) -> None:
+    def __init__(self, fingerprint: Fingerprinter, max_characters: int, fields: Iterable[str]) -> None:
         """Read the *fields* of items; all fields if empty."""
         self._fingerprint = fingerprint
         self._max_characters = max_characters

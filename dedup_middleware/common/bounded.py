@@ -32,12 +32,7 @@ _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)', re.DOTALL)
 
 def unpacked(packed: bytes, most: int) -> bytes:
     """Return the bytes that zlib has *packed*, if they are at most *most*."""
-    return unpacked_before(packed, most)[0]
-
-
-def unpacked_before(packed: bytes, most: int, *, form: int = zlib.MAX_WBITS) -> tuple[bytes, bytes]:
-    """Return the bytes that zlib has *packed*, if they are at most *most*, and the rest; *form* as its ``wbits``."""
-    stream = zlib.decompressobj(form)
+    stream = zlib.decompressobj()
     try:
         found = stream.decompress(packed, most + 1)
     except zlib.error as error:
@@ -46,7 +41,7 @@ def unpacked_before(packed: bytes, most: int, *, form: int = zlib.MAX_WBITS) -> 
         raise UnreadableError(f"it unpacks to more than {most} bytes")
     if not stream.eof:
         raise UnreadableError("a packed text or item is truncated")
-    return found, stream.unused_data
+    return found
 
 
 def loads(data: bytes | str, *, values: int = MAX_VALUES) -> Any:

@@ -374,7 +374,7 @@ def _as_duplicate(former: StoredPage, original: StoredPage) -> StoredPage:
 
 
 def puts_of(
-    page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b""
+    page: StoredPage, text: bytes | None, item_text: bytes | None, body: bytes = b""
 ) -> list[tuple[bytes, bytes]]:
     """Return what a store has of *page* under its number and its identities, but for posting lists.
 

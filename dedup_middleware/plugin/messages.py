@@ -45,7 +45,7 @@ def at_start(opened: Resources) -> Iterator[str]:
 _CHOOSING = ("DEDUP_STORE", "DEDUP_FINGERPRINT")
 
 
-def warnings_at_start(opened: Resources, before: CrawlLine | None = None) -> Iterator[str]:
+def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[str]:
     """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its default records."""
     config = opened.config
     if opened.trouble:
