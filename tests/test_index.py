@@ -62,7 +62,7 @@ class TestSuperseding:
         library.visit("a", range(9))
         duplicate = library.visit("b", range(9))
         assert duplicate.is_duplicate
-        assert library.visit("b", range(20, 29)).verdict.kind is VerdictKind.NEW
+        assert library.visit("b", range(20, 29)).verdict.kind is VerdictKind.CHANGED
         assert library.check("c", range(20, 29)).kind is VerdictKind.DUPLICATE
         library.check_invariants()
 
