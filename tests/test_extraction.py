@@ -280,3 +280,55 @@ def test_any_string_gives_paragraphs_of_its_own_text(html: str) -> None:
     if "<!" not in html and "<?" not in html and "script" not in html:
         for paragraph in paragraphs:
             assert "".join(paragraph.split()) in text
+
+
+# --- several texts on a page
+
+CARDS = [("Oak stool", "$49.99"), ("Pine bench", "$129.00"), ("Ash chair", "$89.50"), ("Elm table", "$310.00")] * 6
+
+
+def test_the_cards_of_a_collection_are_its_content() -> None:
+    cards = "".join(
+        f"<div class='card'><a href='/p{i}'>{name} {i}, made by hand</a><span class='price'>{price}</span>"
+        f"<p>{i % 3 + 2} colours, {i % 4 + 1} sizes</p></div>"
+        for i, (name, price) in enumerate(CARDS)
+    )
+    found = extract_text(page(f"<div class='grid'>{cards}</div><p>{ENGLISH[0]}</p>"))
+    assert found.type == "list"
+    assert not found.is_main_text
+    for i, (name, price) in enumerate(CARDS):
+        assert f"{name} {i}, made by hand{price}" in found.paragraphs
+    assert ENGLISH[0] in found.paragraphs
+
+
+@both_languages
+def test_sections_of_several_makes_belong_together(story: list[str]) -> None:
+    sections = "".join(
+        f"<div class='part-{i}'><h2>Part {i}</h2><div class='box-{i}'><p>{text}</p></div><a href='/{i}'>More</a></div>"
+        for i, text in enumerate(story)
+    )
+    assert [text for text in extract_paragraphs(page(f"<div>{sections}</div>")) if text in story] == story
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        '<script type="application/ld+json">{"@type": "DiscussionForumPosting"}</script>',
+        '<div itemscope itemtype="https://schema.org/DiscussionForumPosting"></div>',
+    ],
+    ids=["data", "element"],
+)
+@both_languages
+def test_replies_are_content_where_the_page_says_that_it_is_a_thread(story: list[str], stated: str) -> None:
+    comments = f"<div class='comments'>{in_tags([text[::-1] for text in story], 'p')}</div>"
+    thread = f"<div class='post'>{in_tags(story, 'p')}</div>{comments}"
+    assert extract_paragraphs(page(thread)) == story
+    found = extract_text(page(stated + thread))
+    assert found.type == "thread"
+    assert found.paragraphs == [*story, *(text[::-1] for text in story)]
+
+
+@both_languages
+def test_a_short_text_is_no_list(story: list[str]) -> None:
+    notice = f"<main><h1>Notice</h1><p>{story[0][:60]}</p></main><div class='banner'><p>{story[1]}</p></div>"
+    assert story[1] not in extract_paragraphs(f"<html><body>{notice}</body></html>")

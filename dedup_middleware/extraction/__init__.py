@@ -17,7 +17,7 @@ from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.common.registry import Registry
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
-from dedup_middleware.extraction.choice import Choice, choose, shown_blocks
+from dedup_middleware.extraction.choice import Choice, PageType, choose, choose_all, shown_blocks
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
@@ -63,17 +63,21 @@ class ExtractedText(NamedTuple):
     paragraphs: list[str]
     """In document order; each is plain text with white space collapsed, and not empty."""
     is_main_text: bool
-    """Whether they are its main text. Lists of links, walls and notices have none: then they are all that is shown."""
+    """Whether they are one text, as articles and threads have. Else they are all that is shown outside of the page's
+    frame; a crawl compares the largest run of running text among them, and nothing if that is less than two sentences.
+    """
     share: float
     """Their share of the page's running text outside of boilerplate, 0 to 1; 0 where they are not main text."""
+    type: PageType
+    """What the page is made of: ``"article"``, ``"thread"``, ``"list"`` or ``"parts"``."""
 
 
 def extract_paragraphs(html: str) -> list[str]:
     """Return the paragraphs of the main text of the page *html*, in document order.
 
-    Each is plain text with white space collapsed, and not empty. For a page without main text (link lists, walls,
-    notices) they are all that its main element shows, or what it shows outside of menus and the like;
-    :func:`extract_text` returns which. Never raises on any string; :class:`ConfigError` for anything else.
+    Each is plain text with white space collapsed, and not empty. For a page with several texts (cards, rows, sections)
+    or none (link lists, walls, notices) they are all that it shows outside of its frame; :func:`extract_text` returns
+    which. Never raises on any string; :class:`ConfigError` for anything else.
     Linear time: two to three bare parses, parse included.
 
     >>> page = "<nav><a href='/'>Home</a></nav><article><h1>Bridge closed</h1><p>{}</p><p>{}</p></article>"
@@ -94,12 +98,18 @@ def extract_text(html: str) -> ExtractedText:
     if not isinstance(html, str):
         raise ConfigError(f"html must be str, got {type(html).__name__}", "Decode bytes first.")
     if not html or html.isspace():
-        return ExtractedText([], is_main_text=False, share=0.0)
+        return ExtractedText([], is_main_text=False, share=0.0, type=PageType.PARTS)
     root = parse(html)
     page = read_page(root)
     chosen = choose(page)
-    blocks = [page.blocks[place] for place in chosen.places] or shown_blocks(read_page(root, links=True))
-    return ExtractedText([collapsed(block.text) for block in blocks], bool(chosen.places), chosen.share)
+    is_one_text = chosen.type in {PageType.ARTICLE, PageType.THREAD}
+    if not is_one_text:
+        # The titles of cards are links.
+        page = read_page(root, links=True)
+        chosen = choose_all(page)
+    is_main_text = is_one_text and bool(chosen.places)
+    blocks = [page.blocks[place] for place in chosen.places] or shown_blocks(page)
+    return ExtractedText([collapsed(block.text) for block in blocks], is_main_text, chosen.share, chosen.type)
 
 
 def parse(html: str) -> etree._Element:

@@ -13,7 +13,7 @@ from lxml import etree, html
 
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.extraction.marks import MARKED, icon_of, is_file, mark_of
-from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of
+from dedup_middleware.extraction.names import BOILERPLATE, COMMENTS, ROLES, Role, is_shadow_root, signs_of
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class PageBlocks:
     classes: list[str | None] = field(default_factory=list[str | None]([None]).copy)
     signs: list[int] = field(default_factory=[0].copy)
     """The bits of each element: see `names.signs_of`."""
+    is_thread: bool = False
+    """Whether the page states that it is a thread, so that its comments are what it is about."""
 
 
 def measure(text: str) -> float:
@@ -96,7 +98,7 @@ class _Writer:
     def __init__(self, *, links: bool) -> None:
         self.page = PageBlocks()
         # How long a block is kept that is a link as a whole, and one that is mostly links.
-        self.least_link, self.least_linked = (HEADLINE, HEADLINE) if links else (sys.maxsize, LINKED_SENTENCE)
+        self.least_link, self.least_linked = (1, 1) if links else (sys.maxsize, LINKED_SENTENCE)
         self.gap = 0
         # The current block: its text, how many letters of it are inside links, and whether any are not.
         self.pieces: list[str] = []
@@ -164,7 +166,19 @@ def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = Fa
     page = _read(islice(elements, most), _Writer(links=links))
     if next(elements, None) is not None:
         raise UncheckableError(Reason.TOO_MANY_ELEMENTS)
+    if any(sign & COMMENTS for sign in page.signs):
+        page.is_thread = bool(_IS_THREAD(root))
+        boilerplate = 0 if page.is_thread else BOILERPLATE
+        page.signs = [sign & ~COMMENTS | boilerplate if sign & COMMENTS else sign for sign in page.signs]
     return page
+
+
+# In the words of schema.org, as data or on an element. There the replies are what the page is about. Elsewhere they are
+# comments, which outgrow articles, and answers: those of a page of questions have comments of their own.
+_IS_THREAD = etree.XPath(
+    "boolean(/descendant::script[@type = 'application/ld+json'][contains(., 'DiscussionForumPosting')]"
+    " | /descendant::*[contains(@itemtype, 'DiscussionForumPosting')])"
+)
 
 
 # A call for each kind of element would add half of the time.

@@ -1,51 +1,33 @@
 """Chooses the blocks of a page that are its main text.
 
 Nothing is removed before the choice: what an element calls itself weighs less, and is left out once the container is
-known, if it holds only a part of it. Every step is linear in blocks and elements. The thresholds are in letters of a
-Latin script.
+known, if it holds only a part of it. A page with several texts, such as cards or sections, has no main text: what it
+shows is what stands outside of its frame. Every step is linear in blocks and elements. The thresholds are in letters of
+a Latin script.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from enum import Enum
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dedup_middleware.extraction.blocks import HEADLINE, LOOKED_AT
+from dedup_middleware.extraction.blocks import HEADLINE
 from dedup_middleware.extraction.names import (
     BOILERPLATE,
-    CUT_OFF,
     HEADINGS,
     HIDDEN,
-    LISTED,
     MAIN,
     MILD,
     PARTS_OF_TEXT,
-    count_marks,
-    has_mark,
 )
+from dedup_middleware.extraction.weights import LABEL, NEXT_TO_NOTHING, PHRASE, SATURATION, is_listed, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from dedup_middleware.extraction.blocks import Block, PageBlocks
-
-# --- weights of blocks
-# Shorter than this is a label (dates, buttons, names) unless punctuated, and even then says little.
-SHORT = 40
-SHORT_SHARE = 0.25
-# Labels and headings cost a little: some inside a text are fine, a text does not begin or end with a heap of them.
-LABEL = -5.0
-# What weighs less separates blocks as a label does: a date between a headline and a teaser.
-NEXT_TO_NOTHING = 10.0
-# A heading of this length, with a mark in it, is a sentence set in large letters.
-LONG_HEADING = 80
-# Text has a mark every so many letters at the least. Keyword lists, code and data have fewer, and must not win by bulk.
-PHRASE = 80
-# Ten paragraphs are better evidence than one endless block; what exceeds this counts a tenth.
-SATURATION = 1000
-# What remains of a teaser: text that breaks off.
-TEASER = 0.3
 
 # --- boilerplate
 # What calls itself the main text counts if it holds as much as a sentence: an app fills its own later.
@@ -89,11 +71,39 @@ LIST_LETTERS = 60
 # Less than two sentences: a wall, a notice, a motto.
 TOO_LITTLE = 150
 
+# --- pages with several texts
+# One run with less of the page's running text is not what the page is about: cards, sections, rows are.
+MOST = 0.7
+# Nor is one with so many letters of links between its texts, for each letter of them: these are cards.
+CARDS = 0.1
+# But so many sentences, nearly all of them in one element, are a text, however many teasers there are around it.
+SENTENCES = 3
+IN_ONE = 0.9
+# With so many of its letters inside links it is a list.
+LINKED = 0.25
+# With less it is rather a short text than a list.
+MUCH = 600
+# What such a page is about is in the innermost element with so much of what stands outside of its frame.
+NEARLY_ALL = 0.8
+
 # They are no running text, and may still show what the page is about: a form that is filled in, a caption.
 SHOWING = frozenset({"aside", "form", "figcaption", "noscript"})
 
 # How a paragraph is set: the tag and the class of its element and of the one around that.
 _Format: TypeAlias = "tuple[str, str | None, str, str | None]"
+
+
+class PageType(str, Enum):
+    """What a page is made of."""
+
+    ARTICLE = "article"
+    """One running text."""
+    THREAD = "thread"
+    """A post and its replies; the page says so."""
+    LIST = "list"
+    """Several texts, with many links: the cards of a collection, the rows of a listing."""
+    PARTS = "parts"
+    """Several texts, with few links: the sections of a product, of a service."""
 
 
 class Choice(NamedTuple):
@@ -103,6 +113,7 @@ class Choice(NamedTuple):
     """The indices of its blocks, in document order; empty if it has no main text."""
     share: float
     """How much of the page's running text that is, outside of its boilerplate: 0 to 1."""
+    type: PageType = PageType.ARTICLE
     is_boilerplate: bool = False
     """Whether it stands in what calls itself boilerplate, although other text does not."""
     frame: Sequence[bool] = ()
@@ -112,6 +123,14 @@ class Choice(NamedTuple):
 def choose(page: PageBlocks) -> Choice:
     """Return the blocks of *page* that are its main text."""
     return _WeighedPage(page).choose()
+
+
+def choose_all(page: PageBlocks) -> Choice:
+    """Return the blocks of *page*, links among them, that are its content if that is more than one text.
+
+    None if that is little, or outside of what calls itself the main text: then it is what `shown_blocks` returns.
+    """
+    return _WeighedPage(page).choose_all()
 
 
 def shown_blocks(page: PageBlocks) -> list[Block]:
@@ -128,35 +147,6 @@ def shown_blocks(page: PageBlocks) -> list[Block]:
     else:
         shown = [not is_boilerplate for is_boilerplate in _within(MILD | BOILERPLATE | HIDDEN, signs, page.parents)]
     return [block for block in page.blocks if shown[block.node] and any(map(str.isalnum, block.text))]
-
-
-def weigh(block: Block, page: PageBlocks) -> float:
-    """Return how much *block* looks like running text, `LABEL` for not at all. O(1)."""
-    text, node, size, linked, _ = block
-    tag = page.tags[node]
-    if tag in HEADINGS and (size < LONG_HEADING or tag == "h1" or not has_mark(text)):
-        return LABEL
-    weight = size * (1 - 2 * linked)
-    if weight < LABEL and tag == "p":
-        weight = LABEL
-    if size < SHORT:
-        if not has_mark(text) and (linked or not _is_listed(node, page)):
-            return LABEL
-        weight *= SHORT_SHARE
-    elif size > PHRASE:
-        text = text[:LOOKED_AT]
-        enough = weight / PHRASE - 1
-        # Most texts have enough of the two most frequent marks.
-        if text.count(".") + text.count(",") < enough:
-            weight = min(weight, PHRASE * (1 + count_marks(text)))
-        if weight > SATURATION:
-            weight = SATURATION + (weight - SATURATION) / 10
-    return weight * TEASER if CUT_OFF.search(block.text[-8:]) else weight
-
-
-def _is_listed(node: int, page: PageBlocks) -> bool:
-    """Return whether *node* is a line of a list or of a table, or right inside of one."""
-    return page.tags[node] in LISTED or page.tags[page.parents[node]] in LISTED
 
 
 def _within(wanted: int, signs: Sequence[int], parents: Sequence[int]) -> list[bool]:
@@ -243,7 +233,56 @@ class _WeighedPage:
         base = levels[container]
         total = sum([w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base])
         share = min(1.0, weight / total) if total else 0.0
-        return Choice(run, share, self._is_boilerplate(container), self._frame(container))
+        is_one_text = (share >= MOST or self._is_running(run)) and self._between(run) < CARDS * weight
+        type_ = PageType.THREAD if page.is_thread else PageType.ARTICLE if is_one_text else PageType.PARTS
+        return Choice(run, share, type_, self._is_boilerplate(container), self._frame(container))
+
+    def choose_all(self) -> Choice:
+        """Return what stands outside of the frame, links among it."""
+        parents = self.page.parents
+        heaviest, _ = self._container()
+        frame = self._frame(heaviest)
+        shown = [0.0] * len(parents)
+        for block in self.page.blocks:
+            if not frame[block.node]:
+                shown[block.node] += min(block.size, SATURATION)
+        _summed(shown, parents)
+        container = next(node for node in _around(heaviest, parents) if shown[node] >= NEARLY_ALL * shown[0])
+        inside = range(container, self._end(container))
+        places = [i for i, block in enumerate(self.page.blocks) if block.node in inside and not frame[block.node]]
+        blocks = [self.page.blocks[i] for i in places]
+        linked = sum(block.size * block.linked for block in blocks)
+        type_ = PageType.LIST if linked >= LINKED * sum(block.size for block in blocks) else PageType.PARTS
+        main = _within(MAIN, _signs(self.page), parents)
+        is_beside = any(main) and not any(main[block.node] and block.size >= HEADLINE for block in blocks)
+        is_content = shown[container] >= MUCH and not is_beside
+        return Choice(self._titled(places) if is_content else [], 0.0, type_, frame=frame)
+
+    def _titled(self, places: list[int]) -> list[int]:
+        """Return *places* without what stands before the title of the page, if that is the smaller part."""
+        blocks, tags = self.page.blocks, self.page.tags
+        first = next((n for n, i in enumerate(places) if tags[blocks[i].node] == "h1"), 0)
+        before = sum(blocks[i].size for i in places[:first])
+        return places[first:] if before < sum(blocks[i].size for i in places[first:]) else places
+
+    def _is_running(self, run: Iterable[int]) -> bool:
+        """Return whether nearly all sentences of the *run* stand in one element, and these are several."""
+        held: Counter[int] = Counter()
+        sentences = [i for i in run if self.weights[i] >= PHRASE]
+        for i in sentences:
+            held.update({self._holder(i): int(min(self.weights[i], SATURATION))})
+        return len(sentences) >= SENTENCES and max(held.values()) >= IN_ONE * held.total()
+
+    def _holder(self, place: int) -> int:
+        """Return the innermost element around the block at *place* that is no mere part of a text."""
+        node = self.page.blocks[place].node
+        while self.page.tags[node] in PARTS_OF_TEXT:
+            node = self.page.parents[node]
+        return node
+
+    def _between(self, run: Sequence[int]) -> int:
+        """Return how many letters of links stand between the blocks of the *run*."""
+        return sum(min(self.page.blocks[i].gap, 2 * GAP) for i in run[1:])
 
     def _frame(self, container: int) -> list[bool]:
         """Return of each element whether it is in the frame: in boilerplate that the *container* is not in.
@@ -509,7 +548,7 @@ class _WeighedPage:
             if not is_boilerplate:
                 found.append(i)
             # What follows a headline with a link is a teaser.
-            if not is_boilerplate and block.gap < HEADLINE and _is_listed(block.node, self.page):
+            if not is_boilerplate and block.gap < HEADLINE and is_listed(block.node, self.page):
                 lines += 1
                 total += block.size * (1 - 2 * block.linked)
                 if lines >= LIST and total > top:

@@ -70,6 +70,8 @@ HIDDEN = 4
 """It is not shown, or not at first: a tab, an accordion, a dialogue, a menu."""
 MAIN = 8
 """It calls itself the main text of the page."""
+COMMENTS = 16
+"""It calls itself comments or replies: boilerplate, but for a page that states that it is a thread."""
 
 _TAGS = {
     **dict.fromkeys(("nav", "footer", "form", "figcaption", "noscript"), BOILERPLATE),
@@ -95,7 +97,6 @@ _READ = frozenset(["hidden", "style", *(name for name, _ in _ATTRIBUTES)])
 _WORDS = """
     sidenav nav navi navbar navigation menu breadcrumb breadcrumbs crumb crumbs pager pagination pagenav toolbar
     masthead footer foot footnav copyright disclaimer
-    comment comments commentlist disqus replies reply respond response responses
     related relate recommend recommended recommends recommendation recommendations trending popular mostpopular mostread
     hotnews morenews readmore
     newsletter subscribe subscription signup login signin register
@@ -105,6 +106,7 @@ _WORDS = """
     caption captions credit
     pinglun tuijian xiangguan daohang dibu toubu guanggao
 """
+_COMMENT_WORDS = "comment comments commentlist disqus replies reply respond response responses"
 _MILD_WORDS = """
     sidebar tag tags taglist share sharing social sns follow ad ads promo promos promotion banner lightbox paywall
     rating ratings video videos player
@@ -112,13 +114,14 @@ _MILD_WORDS = """
 _MAIN_WORDS = "articlebody articletext entrybody postbody storybody"
 _SIGNS = {
     **dict.fromkeys(_WORDS.split(), BOILERPLATE),
+    **dict.fromkeys(_COMMENT_WORDS.split(), COMMENTS),
     **dict.fromkeys(_MILD_WORDS.split(), MILD),
     **dict.fromkeys(_MAIN_WORDS.split(), MAIN),
 }
 # On an element that holds one paragraph or line, other words describe how it looks: "ad" in "p.gs.ad.hk".
 _LINES = HEADINGS | {"p", "blockquote", "pre"}
-_WORDS_ON_LINES = "comment comments caption captions credit byline copyright disclaimer"
-_SIGNS_ON_LINES = dict.fromkeys(_WORDS_ON_LINES.split(), BOILERPLATE)
+_WORDS_ON_LINES = "caption captions credit byline copyright disclaimer"
+_SIGNS_ON_LINES = {**dict.fromkeys(_WORDS_ON_LINES.split(), BOILERPLATE), "comment": COMMENTS, "comments": COMMENTS}
 # Only as a whole class: in "label-hidden" it is the label, not this element, that is hidden.
 _HIDING_FOR_GOOD = dict.fromkeys(
     ["sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text"], BOILERPLATE | HIDDEN
