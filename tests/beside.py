@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from dedup_middleware import stores
-from dedup_middleware.stores import Holder, OpenStore
+from dedup_middleware.stores import OpenStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,11 +30,7 @@ def beside(uri: str, scheme: str) -> OpenStore:
     """Open the store at *uri*, for fingerprints of *scheme*, as another process would."""
     place = stores._place(uri)
     with ExitStack() as undo:
-        if place is None:
-            store = stores._open_elsewhere(uri)
-        else:
-            store = stores._open_on_disk(place, Holder.this_process("a test"), undo)
-        undo.callback(store.close)
+        store = stores._opened(uri, place, "a test", None, undo)
         shared, created = stores._with_header(store, scheme, undo)
     return OpenStore(shared, created=created, leave=shared.close)
 

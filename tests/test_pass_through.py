@@ -18,7 +18,6 @@ from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.records.file import Records
 from dedup_middleware.stores import open_store
-from dedup_middleware.stores.files import Holder
 
 
 @pytest.fixture
@@ -100,8 +99,8 @@ def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):
     urls, copies = paper
     folder = tmp_path / "crawl"
     command = write_job(folder, "sample_spiders.OneByOne", urls=",".join(urls))
-    holder = Holder.this_process("scrapy dedup stats", brief=True)
-    store = open_store(store_uri(folder), fingerprint_scheme=ClauseFingerprinter.scheme, holder=holder)
+    scheme = ClauseFingerprinter.scheme
+    store = open_store(store_uri(folder), fingerprint_scheme=scheme, who="scrapy dedup stats")
     with contextlib.closing(store), Running(folder, command) as running:
         log = folder / "log.txt"
         wait_until(lambda: log.exists() and "Spider opened" in log.read_text(encoding="utf8"))

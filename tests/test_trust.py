@@ -350,7 +350,7 @@ def test_files_beside_a_lock_are_not_taken_for_ours_by_their_names(tmp_path) -> 
     holder.write_text("mine")
     workers.mkdir()
     (workers / "poetry.lock").write_text("mine")
-    with files.held(lock, "sqlite:x", files.Holder.this_process("test")):
+    with files.held(lock, "sqlite:x", "test"):
         pass
     files.Workers(lock).remove()
     assert (holder.read_text(), (workers / "poetry.lock").read_text()) == ("mine", "mine")
@@ -358,7 +358,7 @@ def test_files_beside_a_lock_are_not_taken_for_ours_by_their_names(tmp_path) -> 
     other.write_text("mine")
     with (
         pytest.raises(StoreError, match="is not a lock of ours"),
-        files.held(other, "sqlite:poetry", files.Holder.this_process("test")),
+        files.held(other, "sqlite:poetry", "test"),
     ):
         pass
     assert other.read_text() == "mine"

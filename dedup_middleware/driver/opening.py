@@ -32,7 +32,6 @@ from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
-from dedup_middleware.stores.files import Holder
 from dedup_middleware.visits.page_reader import BodyDigests
 
 if TYPE_CHECKING:
@@ -197,7 +196,7 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
     # A dry run creates no store.
     uri = config.store if not is_dry or store_exists(config.store) else "memory:"
     room = MAX_MEMORY if config.store_is_default or uri != config.store else None
-    store = open_store(uri, fingerprint_scheme=scheme, holder=Holder.this_process(who, brief=looks), room=room)
+    store = open_store(uri, fingerprint_scheme=scheme, who=who, room=room)
     try:
         if (looks or is_dry) and uri != "memory:":
             store = overlaid(store, MAX_MEMORY)

@@ -14,7 +14,6 @@ from dedup_middleware.index.index import Index, PageWrite
 from dedup_middleware.index.lookup import ALL
 from dedup_middleware.model import TEXT_LIMIT, StoredPage
 from dedup_middleware.stores import open_store, refusals
-from dedup_middleware.stores.files import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -112,9 +111,8 @@ def index_for_command(uri: str, command: str, *, fingerprint: str | None = None)
     To change its pages, with all that leads to them, *fingerprint* must be the one that it was made with, else
     `StoreVersionError`.
     """
-    holder = Holder.this_process(f"scrapy dedup {command}", brief=True)
     scheme = None if fingerprint is None else fingerprinter(fingerprint).scheme
-    store = open_store(uri, fingerprint_scheme=None, holder=holder)
+    store = open_store(uri, fingerprint_scheme=None, who=f"scrapy dedup {command}")
     try:
         store.header.check_scheme(scheme, uri)
         with refusals.translated(store.uri, "read", refusals.of_value):

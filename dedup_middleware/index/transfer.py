@@ -19,7 +19,6 @@ from dedup_middleware.errors import ConfigError, StoreError, UnreadableError
 from dedup_middleware.index import schema
 from dedup_middleware.stores import open_store, refusals
 from dedup_middleware.stores.base import HEADER_KEY, SCHEMA_VERSION, Header
-from dedup_middleware.stores.files import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -145,8 +144,7 @@ def filled(uri: str, header: Header) -> Iterator[OpenStore]:
 
     Until the block has ended without an error, the store is marked as incomplete and cannot be opened again.
     """
-    holder = Holder.this_process("scrapy dedup store import", brief=True)
-    store = open_store(uri, fingerprint_scheme=header.scheme, holder=holder)
+    store = open_store(uri, fingerprint_scheme=header.scheme, who="scrapy dedup store import")
     try:
         if next(store.scan(*_ALL), None) is not None:
             raise StoreError(

@@ -23,7 +23,7 @@ from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, EngineMissingError, StoreAwayError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
-from dedup_middleware.stores.files import DATABASE, Holder, Place, Workers, held, kind_of, options_of, resolved
+from dedup_middleware.stores.files import DATABASE, Place, Workers, held, kind_of, options_of, resolved
 from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.stores.opened import OpenStore, Shared, overlaid
 
@@ -139,12 +139,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def open_store(
-    uri: str, *, fingerprint_scheme: str | None, holder: Holder | None = None, room: int | None = None
+    uri: str, *, fingerprint_scheme: str | None, who: str = "a program", room: int | None = None
 ) -> OpenStore:
     """Open the store at *uri*, or create it where nothing is; never write to foreign files.
 
     *fingerprint_scheme* names how fingerprints are made; a store of another scheme is refused. ``None`` takes a store
-    of any, and creates none. *holder* is shown to those who find the store in use. *room* limits the bytes of a store
+    of any, and creates none. *who* is shown to those who find the store in use. *room* limits the bytes of a store
     in memory. Openers in one process that name the same store share it; ``memory:`` is a new store each time. Raises
     ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
     for what the system refuses.
@@ -158,7 +158,7 @@ def open_store(
             if fingerprint_scheme is None and not _exists(uri, place):
                 raise refusals.absent(uri)
             with ExitStack() as undo:
-                store = _opened(uri, place, holder or Holder.this_process("a program"), room, undo)
+                store = _opened(uri, place, who, room, undo)
                 shared, created = _with_header(store, fingerprint_scheme, undo)
             _open[name] = shared
         elif place is not None and shared.store.uri != place.uri:
@@ -170,17 +170,17 @@ def open_store(
     return OpenStore(shared, created=created, leave=partial(_leave, name, shared))
 
 
-def _opened(uri: str, place: Place | None, holder: Holder, room: int | None, undo: ExitStack) -> Store:
+def _opened(uri: str, place: Place | None, who: str, room: int | None, undo: ExitStack) -> Store:
     """Return the store at *uri*, opened here; *undo* closes it."""
     if uri == _MEMORY:
         store: Store = MemoryStore(room=room)
     else:
-        store = _open_elsewhere(uri) if place is None else _open_on_disk(place, holder, undo)
+        store = _open_elsewhere(uri) if place is None else _open_on_disk(place, who, undo)
     undo.callback(store.close)
     return store
 
 
-def _open_on_disk(place: Place, holder: Holder, undo: ExitStack) -> Store:
+def _open_on_disk(place: Place, who: str, undo: ExitStack) -> Store:
     engine = _module(place.scheme).ENGINE
     with refusals.translated(place.uri, "open", engine.refusal), ExitStack() as until_open:
         # Another process may be making a shared store: its file is whole when the lock is free.
@@ -188,7 +188,7 @@ def _open_on_disk(place: Place, holder: Holder, undo: ExitStack) -> Store:
             place.exists()
         permissions.make_folder(place.lock.parent)
         # A shared store is locked while it is opened; then each worker has a lock of its own.
-        lock = held(place.lock, place.uri, holder, is_shared=place.is_shared)
+        lock = held(place.lock, place.uri, who, is_shared=place.is_shared)
         (until_open if place.is_shared else undo).enter_context(lock)
         if place.is_shared:
             place.exists()
@@ -286,7 +286,6 @@ def destroy_store(uri: str) -> bool:
             return uri != _MEMORY and bool(_module(parse_uri(uri)[0]).remove_store(uri))
         if not _exists(uri, place):
             return False
-        holder = Holder.this_process("scrapy dedup store reset", brief=True)
-        with refusals.translated(place.uri, "remove"), held(place.lock, place.uri, holder):
+        with refusals.translated(place.uri, "remove"), held(place.lock, place.uri, "scrapy dedup store reset"):
             place.remove()
     return True

@@ -207,6 +207,7 @@ def kind_of(path: Path) -> str | None:
 
 _WORKER_BYTES = 8
 _MAX_HOLDER_BYTES = 4096
+_COMMAND = "scrapy dedup "
 _WORKERS_LOCK = re.compile(rf"[0-9a-f]{{{2 * _WORKER_BYTES}}}\.lock")
 # Seconds for which those who share a store wait while others open it.
 _PATIENCE = 10.0
@@ -221,8 +222,8 @@ class Holder(msgspec.Struct, frozen=True):
     """Whether it ends in a moment: a command, not a crawl."""
 
     @classmethod
-    def this_process(cls, what: str, *, brief: bool = False) -> Holder:
-        return cls(f"process {os.getpid()} on {platform.node()} ({what}, since {now()})", brief)
+    def this_process(cls, who: str) -> Holder:
+        return cls(f"process {os.getpid()} on {platform.node()} ({who}, since {now()})", who.startswith(_COMMAND))
 
     @classmethod
     def read(cls, path: Path) -> Holder | None:
@@ -238,8 +239,10 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def held(path: Path, uri: str, holder: Holder, *, is_shared: bool = False) -> Iterator[None]:
-    """Hold the lock file *path* of the store at *uri*; with *is_shared*, wait for others who hold it in order to share.
+def held(path: Path, uri: str, who: str, *, is_shared: bool = False) -> Iterator[None]:
+    """Hold the lock file *path* of the store at *uri* in the name of *who*.
+
+    With *is_shared*, wait for others who hold it in order to share.
 
     ``StoreLockedError`` if another process holds it, or shares the store that this one wants for itself.
     """
@@ -257,7 +260,7 @@ def held(path: Path, uri: str, holder: Holder, *, is_shared: bool = False) -> It
     try:
         if not is_shared and Workers(path).prune():
             raise refusals.locked(uri)
-        holder.write(names)
+        Holder.this_process(who).write(names)
         yield
     finally:
         if Holder.read(names) is not None:
