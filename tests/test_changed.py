@@ -108,6 +108,19 @@ def test_a_change_is_named_in_sentences() -> None:
     )
 
 
+def test_the_difference_of_a_long_sentence_is_in_what_is_recorded() -> None:
+    before, after = (" ".join(f"{name}{n}" for n in range(60)) for name in ("word", "more"))
+    long = f"They said that {before} cost 12 EUR {after}."
+    with Deduplicator() as dedup:
+        dedup.add(URL, page([long, *TEXT]))
+        changes = dedup.add(URL, page([long.replace("12 EUR", "14 EUR"), *TEXT])).changes
+    assert changes is not None
+    ((old, new),) = changes.replaced
+    assert "12 EUR" in old
+    assert "14 EUR" in new
+    assert len(old) <= 200
+
+
 def test_a_changed_page_may_repeat_another() -> None:
     with Deduplicator() as dedup:
         dedup.add(URL, page())

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
+from rapidfuzz.distance import Prefix
 
 from dedup_middleware.checks.item_check import field_of
 from dedup_middleware.common.budget import Budget
@@ -255,11 +256,19 @@ def _as_recorded(changes: Changes) -> RecordedChanges | None:
     if not changes:
         return None
     return RecordedChanges(
-        [(_cut(old), _cut(new)) for old, new in changes.replaced[:MAX_CHANGES]],
+        [_cut_pair(one_line(old), one_line(new)) for old, new in changes.replaced[:MAX_CHANGES]],
         [*map(_cut, changes.deleted[:MAX_CHANGES])],
         [*map(_cut, changes.inserted[:MAX_CHANGES])],
         changes.is_shown_otherwise,
     )
+
+
+def _cut_pair(old: str, new: str) -> tuple[str, str]:
+    """Return a sentence as it was and as it is, cut so that the first difference is in both."""
+    same = Prefix.similarity(old, new)
+    start = max(0, same - EVIDENCE_CHARACTERS // 2) if max(len(old), len(new)) > EVIDENCE_CHARACTERS else 0
+    mark = "…" if start else ""
+    return _cut(mark + old[start:]), _cut(mark + new[start:])
 
 
 def _cut(text: str) -> str:
