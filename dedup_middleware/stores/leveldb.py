@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 # Nine of ten gets find nothing, and the Bloom filters answer those from memory: 1.3 bytes a key.
 _BLOOM_BITS = 10
-# A merge reads a dozen tables, which are mapped: of 8 MB each, they are most of a process. LevelDB's own 2 MB would be
-# 13 000 tables at ten million pages with their texts.
-_TABLE_BYTES = 4 * 2**20
+# LevelDB's own 2 MB are 700 tables at a million pages. With larger ones single compactions, and so the worst stalls,
+# are longer: see docs/benchmarks/measurements.md.
+_TABLE_BYTES = 8 * 2**20
 # Beyond so many tables LevelDB reads filters and indexes again at every get. It needs few descriptors: the first 1 000
 # tables are mapped, and of the others it holds no more open than a fifth of what the process may (util/env_posix.cc).
 _OPEN_TABLES = 10_000
