@@ -57,13 +57,13 @@ FEEDS: dict[str, dict[str, Any]] = {
     "plain": {"FEEDS": {"feed.jsonl": LINES}},
     "gzip": {
         "FEEDS": {
-            "%(time)s.gz": {**LINES, "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]},
+            "%(crawl)s.gz": {**LINES, "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]},
         }
     },
     "batch": {"FEEDS": {"batch-%(batch_time)s-%(batch_id)d.jsonl": {**LINES, "batch_item_count": 3}}},
     "s3": {
         "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
-        "FEEDS": {f"late://{BUCKET}/%(time)s-%(batch_id)d.jsonl": {**LINES, "batch_item_count": 5}},
+        "FEEDS": {f"late://{BUCKET}/%(crawl)s-%(batch_id)d.jsonl": {**LINES, "batch_item_count": 5}},
     },
     "filtered": {"FEEDS": {"stories.jsonl": {**LINES, "item_classes": ["sample_spiders.DataItem"]}}},
     "overwritten": {"FEEDS": {"feed.jsonl": {**LINES, "overwrite": True}}},
@@ -89,6 +89,7 @@ class Scenario:
         """Of each URL."""
         self.kinds: dict[str, str] = {}
         self.steps: list[dict[str, Any]] = []
+        self.crawls = 0
         for number in range(self.chance.randint(4, 9)):
             self._add_story(seed * 100 + number)
         self.chance.shuffle(self.steps)
@@ -178,9 +179,12 @@ class Scenario:
             if not fetches
             else self.chance.sample(self.steps, self.chance.randint(len(self.steps) // 2, len(self.steps)))
         )
-        command = write_job(
-            folder, "sample_spiders.Steps", steps=steps, together=self.chance.random() < 0.8, settings=settings
-        )
+        # Two crawls may begin in one second: `%(time)s` would let the second overwrite the feeds of the first.
+        self.crawls += 1
+        feeds = {uri.replace("%(crawl)s", str(self.crawls)): feed for uri, feed in settings.get("FEEDS", {}).items()}
+        together = self.chance.random() < 0.8
+        settings = {**settings, "FEEDS": feeds}
+        command = write_job(folder, "sample_spiders.Steps", steps=steps, together=together, settings=settings)
         seen = Counter(crawls=1)
         with Running(folder, command) as running:
             if how != "end":
