@@ -215,6 +215,24 @@ def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
 @pytest.mark.parametrize(
     ("was", "now"),
     [
+        ("<p>The pier is <del>not</del> open.</p>", "<p>The pier is not open.</p>"),
+        ("<p>See <img src='/1.png'></p>", "<p>See <img src='/2.png'></p>"),
+        ("...", "!!!"),
+    ],
+    ids=["struck", "picture", "no words"],
+)
+def test_an_item_whose_markup_has_changed_is_kept(tmp_path: Path, paper, was: str, now: str) -> None:
+    def steps(html: str) -> list[dict[str, Any]]:
+        return [{**step, "cb_kwargs": {"html": html}} for step in paper()]
+
+    crawled(tmp_path, steps(was), **DROP)
+    assert crawled(tmp_path, steps(was), **DROP).kept == []
+    assert len(crawled(tmp_path, steps(now), **DROP).kept) == 5
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
         ("114/2024", "141/2024"),
         ("Open from 3 May 2026", "Open from 4 May 2026"),
         ("12 seats", "14 seats"),

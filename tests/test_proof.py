@@ -78,6 +78,16 @@ DIFFERENT = {
         "<div class=panel hidden><p>The same fee for all, from the first month on.</p></div>",
     ),
     "a speaker": ("<p><b>Mr Holt:</b> It was signed.</p>", "<p><b>Ms Vane:</b> It was signed.</p>"),
+    "where digits are divided": ("<p>Won 1-10 at home.</p>", "<p>Won 11-0 at home.</p>"),
+    "a raised digit": ("<p>It costs 99<sup>1</sup> euros.</p>", "<p>It costs 991 euros.</p>"),
+    "a fraction": ("<p>Take ½ tablet a day.</p>", "<p>Take 12 tablet a day.</p>"),
+    "a struck word": ("<p>The pier is <del>not</del> open.</p>", "<p>The pier is not open.</p>"),
+    "a hyphen": ("<p>He will re-sign today.</p>", "<p>He will resign today.</p>"),
+    "a comma": ("<p>Pardon impossible, to be sent away.</p>", "<p>Pardon, impossible to be sent away.</p>"),
+    "a capital": ("<p>They asked the US to help us.</p>", "<p>They asked the us to help US.</p>"),
+    "code": ("<pre>(a + b) * c</pre>", "<pre>a + (b * c)</pre>"),
+    "a picture without a name": ("<img src='/image?id=1'>", "<img src='/image?id=2'>"),
+    "a source of a film": ("<video><source src=/a.mp4></video>", "<video><source src=/b.mp4></video>"),
     "a word before a sentence": ("<p>A singing evening.</p>", "<p>CANCELLED - A singing evening.</p>"),
 }
 
@@ -91,6 +101,28 @@ def test_on_one_site_pages_of_two_addresses_differ_by_anything(one: str, other: 
 def test_on_one_site_equal_content_is_a_copy_at_any_address(one: str, other: str) -> None:
     assert verdicts(("http://one.example/p/1", page(one)), ("http://one.example/q/2", page(one)))[1] == "duplicate"
     assert verdicts(("http://one.example/p/1", page(other)), ("http://one.example/q/2", page(other)))[1] == "duplicate"
+
+
+DATES = [
+    ("12 March", "30 March"),
+    ("12 March 2025", "12 March 2026"),
+    ("6月3日", "7月28日"),
+    ("2025年6月3日", "2026年9月8日"),
+    ("1.2 million", "12 million"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DATES, ids=[one for one, _ in DATES])
+def test_across_sites_another_date_or_number_in_a_sentence_is_another_text(one: str, other: str) -> None:
+    text = zh_story(1) if "月" in one else story(1)
+    hearing = (
+        "听证会将于{}在市政厅举行，迟到者不得入场，请相互转告。"
+        if "月" in one
+        else "The hearing of {} begins in the hall."
+    )
+    pages = [page("", text=[*text[:2], hearing.format(each), *text[2:]]) for each in (one, other)]
+    assert_kept(("http://one.example/p/1", pages[0]), ("http://two.example/story", pages[1]))
+    assert verdicts(("http://one.example/p/1", pages[0]), ("http://two.example/s", pages[0]))[1] == "duplicate"
 
 
 def test_a_title_in_another_order_is_another_one() -> None:

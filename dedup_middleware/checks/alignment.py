@@ -36,6 +36,7 @@ from dedup_middleware.text.words import (
     is_unspaced,
     likeness,
     may_be_slip,
+    numbers_in,
     split_words,
     tokens,
     words_of,
@@ -85,8 +86,6 @@ _AUXILIARIES = "do does did has have had is are was were be will would longer"
 _NEGATED = NEGATIONS.union(_AUXILIARIES.split())
 # Words in a row that show where in the original a sentence belongs.
 _ANCHOR = 3
-# Beside a number in a date: reposts are published on another day.
-_DATE_WORD = re.compile(rf"[年月日号]|{MONTHS}")
 _HIRAGANA = re.compile("[\u3040-\u309f]+")
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
 _DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
@@ -352,7 +351,8 @@ def _is_other_unit(word: str, other: str, before: str) -> bool:
 
 def _edits(gap: Sequence[tuple[_Sentence, str]], instead: list[str]) -> Iterator[Edit]:
     """Yield the edits of a *gap* in the alignment, one for each sentence; *instead* belongs to the first."""
-    if "".join(word for _, word in gap).casefold() == "".join(instead).casefold():
+    own = [word for _, word in gap]
+    if "".join(own).casefold() == "".join(instead).casefold() and numbers_in(own) == numbers_in(instead):
         return
     for sentence, group in groupby(gap, key=itemgetter(0)):
         yield Edit(tuple(word for _, word in group), tuple(instead), sentence.text)
@@ -414,7 +414,7 @@ def _replace(page: Sequence[tuple[_Sentence, str]], original: list[str], before:
     alike = likeness(pair)
     if alike >= SOME_LETTERS:
         sentence.aligned += alike * weight("".join(pair[1]))
-    if differ_in_numbers(pair) and not _is_date(*before, *after):
+    if differ_in_numbers(pair):
         sentence.numbers.append(pair)
     sentence.replaced += _words_in(pair, before, after)
 
@@ -432,10 +432,6 @@ def _likest_pair(original: list[str], here: tuple[str, ...]) -> Replacement:
     """Return the words of *original* that are most like *here*, and these: it may have more before or after them."""
     places = (original, original[: len(here)], original[-len(here) :]) if len(original) > len(here) else (original,)
     return max(((tuple(place), here) for place in places), key=likeness)
-
-
-def _is_date(*neighbours: str) -> bool:
-    return any(map(_DATE_WORD.fullmatch, neighbours))
 
 
 def _are_characters(pair: Replacement) -> bool:

@@ -178,8 +178,11 @@ def replaced_words(pair: Pair) -> Rejection | None:
 def _is_pair(two: tuple[str, str]) -> bool:
     """Return whether one stands in the place of the other: both are short, or a letter each after the same word."""
     here, there = (each.split() for each in two)
-    is_short = max(len(here), len(there)) <= MAX_NUMBER
-    return is_short and (len(here) == len(there) or all(map(_has_digit, two)))
+    if len(here) == len(there):
+        # Two dates: "2025 年 6 月 3", "2026 年 9 月 8".
+        both = zip(here, there, strict=True)
+        return len(here) <= MAX_NUMBER or all(a == b or all(map(_has_digit, (a, b))) for a, b in both)
+    return max(len(here), len(there)) <= MAX_NUMBER and all(map(_has_digit, two))
 
 
 def _shown(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -217,8 +220,10 @@ def other_content(pair: Pair) -> Rejection | None:
     if names_other(here.named, pair.original.url) or names_other(there.named, pair.page.url):
         return Rejection(Reason.DIFFERENT_CONTEXT)
     own = new_title(pair) or new_text(pair)
-    is_equal = pair.has_same_letters and here.content and here.content == there.content and here.facts == there.facts
-    if own or not is_equal or differences(pair.text, pair.page.paragraphs):
+    # As written: "re-sign" is no "resign", and "1-10" no "11-0". The digest has the letters beyond the stored text.
+    is_equal = pair.has_same_letters and [*cut_to(pair.page.paragraphs, TEXT_LIMIT)] == [*pair.text]
+    is_equal = is_equal and here.content == there.content != b"" and here.facts == there.facts
+    if own or not is_equal:
         return own or Rejection(Reason.DIFFERENT_CONTEXT)
     return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT) if _has_little_text(pair) else None
 

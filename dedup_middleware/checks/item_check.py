@@ -17,7 +17,16 @@ from dedup_middleware.checks.address import is_view, is_view_of, site_of
 from dedup_middleware.checks.alignment import compare, containment
 from dedup_middleware.checks.checklist import own_edits, own_title, replaced_words
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
-from dedup_middleware.checks.item_values import WEB, Value, is_url, item_fields, item_values, prose_in, short_values
+from dedup_middleware.checks.item_values import (
+    WEB,
+    Value,
+    is_markup,
+    is_url,
+    item_fields,
+    item_values,
+    prose_in,
+    short_values,
+)
 from dedup_middleware.checks.page_changes import UNKNOWN
 from dedup_middleware.checks.pair import Pair, titled_as
 from dedup_middleware.common.budget import UncheckableError
@@ -59,6 +68,8 @@ class ItemText:
     values: tuple[Value, ...]
     read: Callable[[], Fingerprint]
     """Returns the fingerprint of the texts; takes most of the time that an item takes, once."""
+    unread: tuple[str, ...] = ()
+    """What its texts and values do not have as it is written: markup, and values without words."""
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -105,7 +116,8 @@ class ItemCheck:
         short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
         budget.check_time()
         self._note(page, short)
-        return ItemText(budget.watched(tuple(prose)), short, fingerprint)
+        unread = tuple(text for text in texts if is_markup(text) or not any(map(str.isalnum, text)))
+        return ItemText(budget.watched(tuple(prose)), short, fingerprint, unread)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""
@@ -245,8 +257,14 @@ def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> I
 
 
 def _digest(items: Iterable[ItemText]) -> bytes:
-    """Return 8 bytes that change with any character of the texts and values of *items*, in whatever order they come."""
-    written = sorted(json.dumps([[*item.texts], sorted((v.field, v.written) for v in item.values)]) for item in items)
+    """Return 8 bytes that change with any character of the texts and values of *items*, in whatever order they come.
+
+    Of markup, with any character of it: a picture or a struck word is in no text.
+    """
+    written = sorted(
+        json.dumps([[*item.texts], sorted((v.field, v.written) for v in item.values), sorted(item.unread)])
+        for item in items
+    )
     return sha256("\n".join(written).encode()).digest()[:_DIGEST_BYTES]
 
 

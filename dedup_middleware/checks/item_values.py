@@ -122,7 +122,7 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
                 # A picture, a file: the page's own URL, and views of it, are no content.
                 texts = [] if is_same_address(value, url) or len(value) > MAX_URL else [value]
             elif isinstance(value, str):
-                texts = [] if _is_long(value) or _is_markup(value) else [*titles.parts(value)] or [value]
+                texts = [] if _is_long(value) or is_markup(value) else [*titles.parts(value)] or [value]
             elif isinstance(value, (bool, int)):
                 texts = [str(value)]
             else:
@@ -207,7 +207,7 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
     prose: list[str] = []
     short: list[str] = []
     for text in texts:
-        if _is_markup(text):
+        if is_markup(text):
             found = texts_of(parse(text), budget)
             prose += found.paragraphs or found.others
         elif _is_long(text):
@@ -218,7 +218,8 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
     return prose or short
 
 
-def _is_markup(text: str) -> bool:
+def is_markup(text: str) -> bool:
+    """Return whether *text* has elements of HTML."""
     return _MARKUP.search(text[:_START]) is not None
 
 

@@ -184,7 +184,7 @@ _IS_THREAD = etree.XPath(
 # A call for each kind of element would add half of the time.
 def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  # noqa: C901, PLR0912, PLR0915
     pieces, path, flush, labels = writer.pieces, writer.path, writer.flush, writer.page.labels
-    role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN
+    role_of, block, link, unseen, set_ = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN, Role.SET
     # iter() does not report where elements end, and is still quicker than what does: count down the children to come.
     opened: list[tuple[etree._Element, Role | None, int]] = []
     remaining = links = hidden = 0
@@ -213,6 +213,9 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
                     if tag in MARKED and not hidden and not links:
                         writer.mark(mark_of(element))
                     hidden += 1
+            elif role is set_:
+                if not hidden and not links:
+                    writer.mark(f"{tag} {(element.text or '').strip()}")
             elif pieces:
                 flush()
         text = None if hidden else element.text

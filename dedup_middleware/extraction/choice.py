@@ -238,10 +238,12 @@ class _WeighedPage:
         return Choice(run, share, type_, self._is_boilerplate(container), self._frame(container))
 
     def choose_all(self) -> Choice:
-        """Return what stands outside of the frame, links among it."""
+        """Return what stands outside of the frame and the asides of the page, links among it."""
         parents = self.page.parents
         heaviest, _ = self._container()
         frame = self._frame(heaviest)
+        for node in range(1, len(parents)):
+            frame[node] = frame[node] or frame[parents[node]] or node in self.asides
         shown = [0.0] * len(parents)
         for block in self.page.blocks:
             if not frame[block.node]:

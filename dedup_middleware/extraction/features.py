@@ -20,7 +20,7 @@ from dedup_middleware.extraction.marks import mark_of
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.clauses import MONTHS, folded, one_line, without_separators
-from dedup_middleware.text.titles import row_of, without_view
+from dedup_middleware.text.titles import without_view
 from dedup_middleware.text.words import SIGNS
 
 if TYPE_CHECKING:
@@ -88,12 +88,10 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
 def _digest(title: str, rest: Iterable[str]) -> bytes:
     """Return two digests, joined: of *title* and what is shown beside the main text, in order; and of the marks in it.
 
-    Spaces and hyphens do not count.
+    As written: only white space does not count.
     """
-    text, marks = "\n".join(rest), [line for line in rest if "\0" in line]
-    # Folding makes plain digits of raised ones.
-    letters = "".join(folded(text).replace("-", "").split())
-    shown = (row_of(title), letters, *symbols_of(text), *marks)
+    marks = [line for line in rest if "\0" in line]
+    shown = [" ".join(line.split()) for line in (title, *rest)]
     digests = (sha256("\n".join(each).encode("utf8", "surrogatepass")).digest() for each in (shown, map(_what, marks)))
     return next(digests)[:CONTENT_DIGEST] + next(digests)[:MARKS_DIGEST]
 

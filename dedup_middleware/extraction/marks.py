@@ -54,7 +54,9 @@ def mark_of(element: _Element) -> str:
     if tag in {"math", "svg", "rt", "textarea"}:
         text = _text(element)
         return f"{tag} {text}" if text else ""
-    source = get("src") or get("data-src") or get("data") or ""
+    inside = [source.get("src", "") for source in element.iter("source")] if tag in {"audio", "video"} else []
+    sources = (get("src"), get("data-src"), get("data"), get("srcset"), *inside)
+    source = next(filter(None, sources), "")
     return f"{tag} {source[:_LONGEST]}" if source else ""
 
 
@@ -69,8 +71,14 @@ def icon_of(element: _Element) -> str:
 
 
 def _name(source: str) -> str:
-    """Return the last part of the path of a picture: its host and its folder change with its size."""
-    return source[:_LONGEST] if source.startswith("data:") else unquote(_path(source).rpartition("/")[2])[:_LONGEST]
+    """Return the last part of the path of a picture: its host and its folder change with its size.
+
+    A query counts where that is no name of a file: "/image?id=3".
+    """
+    if source.startswith("data:"):
+        return source[:_LONGEST]
+    name = unquote(_path(source).rpartition("/")[2])
+    return (name if "." in name else f"{name}?{source.partition('?')[2]}")[:_LONGEST]
 
 
 def _path(url: str) -> str:

@@ -23,6 +23,8 @@ class Role(IntEnum):
     LINK = 2
     BREAK = 3
     UNSEEN = 4
+    SET = 5
+    """Its text is read otherwise than it is written: raised, struck out, inserted."""
 
 
 _BLOCKS = """
@@ -43,6 +45,7 @@ ROLES: dict[object, Role] = {
     **dict.fromkeys(_UNSEEN.split(), Role.UNSEEN),
     "a": Role.LINK,
     "br": Role.BREAK,
+    **dict.fromkeys(("sup", "sub", "del", "s", "strike", "ins"), Role.SET),
     # In lxml the tag of these is the function that makes them.
     **dict.fromkeys((etree.Comment, etree.ProcessingInstruction, etree.Entity), Role.UNSEEN),
 }

@@ -41,7 +41,10 @@ def _symbols() -> str:
 #: Symbols that carry meaning, as a class of characters: signs, currencies, check marks, arrows, suits, emoji, "C++".
 #: Bullets, quotes, dashes and other punctuation are typography.
 SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
-_NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
+# Characters of a script without spaces are words of their own.
+_NUMBER = re.compile(
+    r"\d+(?:[.:,]\d+)*|[零〇一二三四五六七八九十百千万亿两](?: ?[零〇一二三四五六七八九十百千万亿两])*"
+)
 _ASCII_WORD = re.compile(r"[0-9]+|[A-Za-z]+")
 WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{_UNSPACED}]*)*")
 MINUS = "-"
@@ -113,9 +116,9 @@ def terms(text: str) -> list[str]:
 
 def likeness(pair: Replacement) -> float:
     """Return how much of two runs of words is the same, letter by letter, 0-1; 0 if their numbers differ."""
-    there, here = map("".join, pair)
-    if _numbers(there) != _numbers(here):
+    if numbers_in(pair[0]) != numbers_in(pair[1]):
         return 0.0
+    there, here = map("".join, pair)
     if len(there) + len(here) > _LONGEST_RUNS:
         return float(there == here)
     if any(variants.issuperset(there + here) for variants in VARIANTS):
@@ -125,7 +128,7 @@ def likeness(pair: Replacement) -> float:
 
 def differ_in_numbers(pair: Replacement) -> bool:
     """Return whether both contain a number, and not the same one; Chinese numerals are numbers too."""
-    there, here = (_numbers("".join(words)) for words in pair)
+    there, here = map(numbers_in, pair)
     return bool(there and here) and there != here
 
 
@@ -136,8 +139,13 @@ def may_be_slip(pair: Replacement) -> bool:
     return likeness(pair) >= SAME_WORD and (is_long or len(there) != len(here))
 
 
-def _numbers(text: str) -> str:
-    return "".join(_NUMERAL.findall(text))
+def numbers_in(words: Iterable[str]) -> list[str]:
+    """Return the numbers in *words*, each as it is divided: "1.2" is another one than "12", and "3-1" than "1-3".
+
+    >>> numbers_in(["v1.2", "of", "3", "kg"])
+    ['1.2', '3']
+    """
+    return [number.replace(" ", "") for number in _NUMBER.findall(" ".join(words))]
 
 
 # Longer lines that begin like a credit are sentences.
