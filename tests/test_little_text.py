@@ -67,6 +67,7 @@ DIFFERENT = {
     "a picture in a link": SHORT.replace("Home</a>", "Home<img src=/gull.png></a>"),
     "a chosen option": SHORT.replace("</main>", "<select><option selected>Red</select></main>"),
     "the data of a script": SHORT.replace("</head>", '<script type="application/json">{"price": "4"}</script></head>'),
+    "an icon": SHORT.replace("</main>", "<i class=icon-yes></i></main>"),
     "the title": SHORT.replace("A talk on tides - Talks", "A talk on winds - Talks"),
     "the order": page("<h1>A talk on tides</h1><p>In the old mill.</p><p>Ann Holt, Tuesday</p>"),
 }

@@ -76,11 +76,7 @@ class Pair:
 
     @cached_property
     def is_one_site(self) -> bool:
-        """Whether both pages are of one host, or of two hosts of one domain that share title and template.
-
-        The domain is taken for the last two labels. Where that is a public suffix (``co.uk``), two sites with one title
-        and one template are compared as one site, which only keeps more.
-        """
+        """Whether both pages are of one registrable domain."""
         return site_of(self.host) == site_of(host_of(self.original.url))
 
     @cached_property

@@ -34,7 +34,6 @@ __all__ = [
     "check_complete",
     "extract_paragraphs",
     "extract_text",
-    "paragraphs_of",
     "texts_of",
 ]
 
@@ -233,7 +232,7 @@ Extractor: TypeAlias = "Callable[[_Element, Budget], Extracted]"
 
 
 def weighted_dom(root: _Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* contains. Two to three bare parses, see `benchmarks/stages.py`."""
+    """Return what the page under *root* contains. Two to three bare parses, see `tests/benchmarks/stages.py`."""
     check_complete(root)
     budget.check_time()
     texts = texts_of(root, budget)

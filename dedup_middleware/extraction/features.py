@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from lxml import etree
 from xxhash import xxh32_digest
 
-from dedup_middleware.extraction.marks import mark_of
+from dedup_middleware.extraction.marks import icon_of, mark_of
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.clauses import MONTHS, folded, one_line, without_separators
@@ -45,6 +45,8 @@ _DATA_TEXTS = etree.XPath(
 _READ_JSON = json.JSONDecoder(strict=False).decode
 # What has no text inside, so that each is read in constant time.
 _EMPTY = ("audio", "embed", "iframe", "img", "input", "object", "source", "track", "video")
+# What style sheets make icons of, where it is empty.
+_ICONS = ("b", "em", "i", "span")
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
 #: Bytes of the digest of what is shown beside the main text, and of that of what is not text.
@@ -112,7 +114,8 @@ def shown_digest(root: etree._Element) -> bytes:
     if not lines:
         return b""
     paths = [link.partition("#")[0].partition("?")[0] for link in links]
-    lists = ([str(_TITLE(root))], lines, map(mark_of, root.iter(*_EMPTY)), chosen, paths, data)
+    icons = [icon_of(each) for each in root.iter(*_ICONS) if not each.text and not len(each)]
+    lists = ([str(_TITLE(root))], lines, map(mark_of, root.iter(*_EMPTY)), icons, chosen, paths, data)
     shown = "\0\0".join("\0".join(each) for each in lists)
     return sha256(shown.encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
 

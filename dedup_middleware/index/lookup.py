@@ -1,6 +1,6 @@
 """Finds the stored pages and open claims that contain what a new page does, and how much of it.
 
-Decides which clauses are boilerplate, and scores candidates by their clauses. Only `SignatureIndex.remember` writes.
+Decides which clauses are boilerplate, and scores candidates by their clauses.
 """
 
 from __future__ import annotations
