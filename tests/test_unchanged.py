@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import replace
 
 import pytest
@@ -44,7 +43,10 @@ def story_of(outcome):
         {k: v for k, v in record.items() if k not in ("time", "crawl", "original_crawl")} for record in outcome.records
     ]
     for record, told in zip(records, outcome.records, strict=True):
-        record["original_is_of_this_crawl"] = told["original_crawl"] == told["crawl"]
+        # The page of a duplicate that is not read is not written again: where it is the match of an unchanged page,
+        # its crawl is the one that dropped it first.
+        if told["verdict"] == "duplicate":
+            record["original_is_of_this_crawl"] = told["original_crawl"] == told["crawl"]
     stats = {k: v for k, v in outcome.stats.items() if k.startswith("dedup/") and k != "dedup/unread"}
     return outcome.items, outcome.dropped, records, stats
 
@@ -170,7 +172,6 @@ def test_a_copy_is_not_read_again_while_its_original_is_as_it_was(site, tmp_path
     copy = site.add("/copy", article("copy", story(1)), host=1)
     steps = [{"url": url, "callback": callback} for url in (a, copy)]
     crawled(tmp_path, steps[:1])
-    time.sleep(1)  # the store has times to the second
     outcome = crawled(tmp_path, steps[1:])
     names = ("verdict", "outcome", "reason", "score", "evidence", "original_url", "text", "items_dropped")
     first = unread_of(outcome), outcome.dropped, [outcome.record(copy)[name] for name in names]

@@ -80,6 +80,8 @@ class DroppedItem(NamedTuple):
     type: str
     """Its class: ``module:qualified.name``."""
     data: bytes
+    basis: bytes = b""
+    """Changes with what the drop rests on: the original's text and items. Empty if that is unknown, or it was kept."""
     key: bytes = b""
     """Empty where it is stored: it is in the key of the store."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.same_item import FetchedItem
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Match, Page, StoredPage
     from dedup_middleware.visits.page_reader import PageReader
     from dedup_middleware.visits.visit import ItemClasses, Visit
+
+# Of a digest.
+_BASIS_BYTES = 8
 
 
 class Written(NamedTuple):
@@ -138,12 +142,13 @@ class Drops:
             score=1.0 if match is None else round(match.score, 4),
             type=kind,
             data=data,
+            basis=b"" if match is None else _basis_of(match.original),
         )
 
     def note_again(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
         """Note and return whether *item*, for *feeds*, was dropped before, as it would be now; its page was not read.
 
-        So it would if its original has not been written since. Then only the item is written again, not the page.
+        So it would if its original's text and items are as they were. Then only the item is written again.
         """
         match, known = visit.verdict.match, None if visit.page is None else visit.page.known
         if match is None or known is None or visit.action is not Action.DROP:
@@ -156,8 +161,7 @@ class Drops:
             before = fetched.nearest(dropped.replaceable(visit.dropped_before.get(fetched.key, {})))
             if before is None or before.original != original.number or not original.kept.has_reached(feeds):
                 return False
-            # To the second, as the original has it.
-            if before.time[:19] > original.time[:19]:
+            if before.basis == _basis_of(original) != b"":
                 visit.written_for, visit.stored_number = original.number, known.number
                 return True
         return False
@@ -228,3 +232,14 @@ class Drops:
         dropped = self._index.dropped
         items = dropped.get(key for page in pages for key in dropped.of_page(page.number))
         self._index.store.write([(schema.template_key(template), b""), *dropped.to_release(items)], looked_at)
+
+
+def _basis_of(original: StoredPage) -> bytes:
+    """Return bytes that change with the text of *original* and with what its items contain; empty if unknown.
+
+    Times would not do: a clock may be set back.
+    """
+    content = original.item_content
+    if content is None or not content.digest:
+        return b""
+    return sha256(original.content + original.exact_digest + content.digest).digest()[:_BASIS_BYTES]
