@@ -67,7 +67,7 @@ class ExtractedText(NamedTuple):
     """
     share: float
     """Their share of the page's running text outside of boilerplate, 0 to 1; 0 where they are not main text."""
-    type: PageType
+    type: str
     """What the page is made of: ``"article"``, ``"thread"``, ``"list"`` or ``"parts"``."""
 
 
@@ -77,7 +77,7 @@ def extract_paragraphs(html: str) -> list[str]:
     Each is plain text with white space collapsed, and not empty. For a page with several texts (cards, rows, sections)
     or none (link lists, walls, notices) they are all that it shows outside of its frame; :func:`extract_text` returns
     which. Never raises on any string; :class:`ConfigError` for anything else.
-    Linear time: two to three bare parses, parse included.
+    Linear time: three to four bare parses, parse included; up to six where a page has several texts.
 
     >>> page = "<nav><a href='/'>Home</a></nav><article><h1>Bridge closed</h1><p>{}</p><p>{}</p></article>"
     >>> first = "The old bridge will be closed for nine weeks, the harbour authority said on Monday."
@@ -97,18 +97,17 @@ def extract_text(html: str) -> ExtractedText:
     if not isinstance(html, str):
         raise ConfigError(f"html must be str, got {type(html).__name__}", "Decode bytes first.")
     if not html or html.isspace():
-        return ExtractedText([], is_main_text=False, share=0.0, type=PageType.PARTS)
+        return ExtractedText([], is_main_text=False, share=0.0, type=PageType.PARTS.value)
     root = parse(html)
     page = read_page(root)
     chosen = choose(page)
-    is_one_text = chosen.type in {PageType.ARTICLE, PageType.THREAD}
-    if not is_one_text:
+    is_main_text = bool(chosen.places) and chosen.type in {PageType.ARTICLE, PageType.THREAD}
+    if not is_main_text:
         # The titles of cards are links.
         page = read_page(root, links=True)
         chosen = choose_all(page)
-    is_main_text = is_one_text and bool(chosen.places)
     blocks = [page.blocks[place] for place in chosen.places] or shown_blocks(page)
-    return ExtractedText([collapsed(block.text) for block in blocks], is_main_text, chosen.share, chosen.type)
+    return ExtractedText([collapsed(block.text) for block in blocks], is_main_text, chosen.share, chosen.type.value)
 
 
 def parse(html: str) -> etree._Element:

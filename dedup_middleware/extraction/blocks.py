@@ -215,7 +215,7 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
                     hidden += 1
             elif role is set_:
                 if not hidden and not links:
-                    writer.mark(f"{tag} {(element.text or '').strip()}")
+                    writer.mark(mark_of(element))
             elif pieces:
                 flush()
         text = None if hidden else element.text

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _MARKED = """audio canvas embed iframe img input math object rp rt select source svg textarea track video"""
 #: The elements that browsers show, and that hold no text of the page.
 MARKED = frozenset(_MARKED.split())
+#: The elements whose text is read otherwise than it is written: raised, struck out, inserted.
+SET = frozenset({"del", "ins", "s", "strike", "sub", "sup"})
 _FORMS = frozenset({"button", "hidden", "image", "reset", "submit"})
 # Of a URL: what a server names a page, not a file.
 _PAGE_NAMES = """html htm xhtml shtml php php3 php5 asp aspx jsp jspx jsf do action cgi cfm pl com org net"""
@@ -37,7 +39,7 @@ def is_file(href: str) -> bool:
 
 
 def mark_of(element: _Element) -> str:
-    """Return what a `MARKED` *element* shows; empty if that is nothing. O(what is inside)."""
+    """Return what a `MARKED` or `SET` *element* shows; empty if that is nothing. O(what is inside)."""
     tag, get = element.tag, element.get
     if tag == "img":
         source = get("data-src") or get("data-original") or get("src") or ""
@@ -51,12 +53,13 @@ def mark_of(element: _Element) -> str:
     if tag == "select":
         chosen = [_text(option) for option in element.iter("option") if option.get("selected") is not None]
         return f"select {' '.join(chosen)}" if chosen else ""
-    if tag in {"math", "svg", "rt", "textarea"}:
-        text = _text(element)
-        return f"{tag} {text}" if text else ""
-    inside = [source.get("src", "") for source in element.iter("source")] if tag in {"audio", "video"} else []
-    sources = (get("src"), get("data-src"), get("data"), get("srcset"), *inside)
-    source = next(filter(None, sources), "")
+    if tag in SET or tag in {"math", "svg", "rt", "textarea"}:
+        # The former may be nested: each is read to its first child only.
+        text = _line(element.text) if tag in SET else _text(element)
+        return f"{tag} {text}".rstrip() if text or tag in SET else ""
+    # Those of a player are its children: to look deeper would read the sources of nested ones again for each.
+    inside = filter(None, (each.get("src") for each in element.iterchildren("source")))
+    source = get("src") or get("data-src") or get("data") or get("srcset") or next(inside, "")
     return f"{tag} {source[:_LONGEST]}" if source else ""
 
 
@@ -78,7 +81,7 @@ def _name(source: str) -> str:
     if source.startswith("data:"):
         return source[:_LONGEST]
     name = unquote(_path(source).rpartition("/")[2])
-    return (name if "." in name else f"{name}?{source.partition('?')[2]}")[:_LONGEST]
+    return (name if "." in name else f"{name} {source.partition('?')[2]}".rstrip())[:_LONGEST]
 
 
 def _path(url: str) -> str:

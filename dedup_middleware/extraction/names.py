@@ -13,6 +13,7 @@ from typing import cast
 
 from lxml import etree
 
+from dedup_middleware.extraction.marks import SET
 from dedup_middleware.text.characters import THAI
 
 
@@ -24,7 +25,6 @@ class Role(IntEnum):
     BREAK = 3
     UNSEEN = 4
     SET = 5
-    """Its text is read otherwise than it is written: raised, struck out, inserted."""
 
 
 _BLOCKS = """
@@ -45,7 +45,7 @@ ROLES: dict[object, Role] = {
     **dict.fromkeys(_UNSEEN.split(), Role.UNSEEN),
     "a": Role.LINK,
     "br": Role.BREAK,
-    **dict.fromkeys(("sup", "sub", "del", "s", "strike", "ins"), Role.SET),
+    **dict.fromkeys(SET, Role.SET),
     # In lxml the tag of these is the function that makes them.
     **dict.fromkeys((etree.Comment, etree.ProcessingInstruction, etree.Entity), Role.UNSEEN),
 }

@@ -95,6 +95,8 @@ HOSTILE: dict[str, Hostile] = {
     "deep tables": nested("<table><tr><td>", "</td></tr></table>"),
     "deep lists of links": nested("<ul><li><a href=/x>", full=50_000),
     "deep mathematics": nested("<math><mrow>", "</mrow></math>"),
+    "deep players": nested("<video><source src=/a.mp4>", "</video>", full=20_000),
+    "deep raised words": nested("<sup>a", "</sup>"),
     "deep templates": nested("<template>", "</template>"),
     "deep text at each level": nested("<div>The council voted, and so on it went, "),
     "just within the depth that lxml follows": Hostile(lambda n: "<div>" * min(n, 2040) + STORY, 2040),
