@@ -176,7 +176,7 @@ def replaced_words(pair: Pair) -> Rejection | None:
 
 
 def _is_pair(two: tuple[str, str]) -> bool:
-    """Return whether one stands in the place of the other: both are short, or a letter each after the same word."""
+    """Return whether one stands where the other does: both are short, or they differ in numbers only."""
     here, there = (each.split() for each in two)
     if len(here) == len(there):
         # Two dates: "2025 年 6 月 3", "2026 年 9 月 8".

@@ -68,8 +68,8 @@ class ItemText:
     values: tuple[Value, ...]
     read: Callable[[], Fingerprint]
     """Returns the fingerprint of the texts; takes most of the time that an item takes, once."""
-    unread: tuple[str, ...] = ()
-    """What its texts and values do not have as it is written: markup, and values without words."""
+    raw: tuple[str, ...] = ()
+    """What neither its texts nor its values have as it is written: markup, and values without words."""
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -116,8 +116,8 @@ class ItemCheck:
         short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
         budget.check_time()
         self._note(page, short)
-        unread = tuple(text for text in texts if is_markup(text) or not any(map(str.isalnum, text)))
-        return ItemText(budget.watched(tuple(prose)), short, fingerprint, unread)
+        raw = tuple(text for text in texts if is_markup(text) or not any(map(str.isalnum, text)))
+        return ItemText(budget.watched(tuple(prose)), short, fingerprint, raw)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""
@@ -262,7 +262,7 @@ def _digest(items: Iterable[ItemText]) -> bytes:
     Of markup, with any character of it: a picture or a struck word is in no text.
     """
     written = sorted(
-        json.dumps([[*item.texts], sorted((v.field, v.written) for v in item.values), sorted(item.unread)])
+        json.dumps([[*item.texts], sorted((v.field, v.written) for v in item.values), sorted(item.raw)])
         for item in items
     )
     return sha256("\n".join(written).encode()).digest()[:_DIGEST_BYTES]

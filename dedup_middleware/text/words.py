@@ -41,10 +41,9 @@ def _symbols() -> str:
 #: Symbols that carry meaning, as a class of characters: signs, currencies, check marks, arrows, suits, emoji, "C++".
 #: Bullets, quotes, dashes and other punctuation are typography.
 SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
-# Characters of a script without spaces are words of their own.
-_NUMBER = re.compile(
-    r"\d+(?:[.:,]\d+)*|[零〇一二三四五六七八九十百千万亿两](?: ?[零〇一二三四五六七八九十百千万亿两])*"
-)
+_NUMERAL = "[零〇一二三四五六七八九十百千万亿两]"
+# A space may stand between characters of a script without spaces: each is a word.
+_NUMBER = re.compile(rf"\d+(?:[.:,]\d+)*|{_NUMERAL}(?: ?{_NUMERAL})*")
 _ASCII_WORD = re.compile(r"[0-9]+|[A-Za-z]+")
 WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{_UNSPACED}]*)*")
 MINUS = "-"
