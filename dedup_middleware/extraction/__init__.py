@@ -168,7 +168,7 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
         chosen.is_boilerplate,
         _rest(page, chosen),
         _labels(page, chosen),
-        frozenset(map("{} {}".format, page.tags, page.classes)),
+        frozenset([f"{tag} {class_}" for tag, class_ in {*zip(page.tags, page.classes, strict=True)}]),
     )
 
 

@@ -6,14 +6,25 @@ import re
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import chain, islice
+from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree, html
 
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.extraction.marks import MARKED, icon_of, is_file, mark_of
-from dedup_middleware.extraction.names import BOILERPLATE, COMMENTS, ROLES, Role, is_shadow_root, signs_of
+from dedup_middleware.extraction.names import (
+    BOILERPLATE,
+    COMMENTS,
+    ROLES,
+    THREAD,
+    THREAD_TYPE,
+    Role,
+    is_shadow_root,
+    signs_of,
+)
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -166,19 +177,18 @@ def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = Fa
     page = _read(islice(elements, most), _Writer(links=links))
     if next(elements, None) is not None:
         raise UncheckableError(Reason.TOO_MANY_ELEMENTS)
-    if any(sign & COMMENTS for sign in page.signs):
-        page.is_thread = bool(_IS_THREAD(root))
+    found = reduce(or_, page.signs)
+    if found & COMMENTS:
+        is_stated = found & THREAD or THREAD_TYPE in root.get("itemtype", "")
+        page.is_thread = bool(is_stated) or any(THREAD_TYPE in data for data in _LINKED_DATA(root))
+    if found & (COMMENTS | THREAD):
         boilerplate = 0 if page.is_thread else BOILERPLATE
-        page.signs = [sign & ~COMMENTS | boilerplate if sign & COMMENTS else sign for sign in page.signs]
+        page.signs = [sign & _PLAIN | boilerplate if sign & COMMENTS else sign & _PLAIN for sign in page.signs]
     return page
 
 
-# In the words of schema.org, as data or on an element. There the replies are what the page is about. Elsewhere they are
-# comments, which outgrow articles, and answers: those of a page of questions have comments of their own.
-_IS_THREAD = etree.XPath(
-    "boolean(/descendant::script[@type = 'application/ld+json'][contains(., 'DiscussionForumPosting')]"
-    " | /descendant::*[contains(@itemtype, 'DiscussionForumPosting')])"
-)
+_PLAIN = ~(COMMENTS | THREAD)
+_LINKED_DATA = etree.XPath("/descendant::script[@type = 'application/ld+json']/text()", smart_strings=False)
 
 
 # A call for each kind of element would add half of the time.
@@ -188,8 +198,8 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
     # iter() does not report where elements end, and is still quicker than what does: count down the children to come.
     opened: list[tuple[etree._Element, Role | None, int]] = []
     remaining = links = hidden = 0
-    for each in elements:
-        element, tag = each, each.tag
+    for element in elements:
+        tag = element.tag
         role = role_of(tag)
         if role is not None:
             if role is block:
@@ -224,7 +234,8 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
             remaining = children
         elif role is None and not text and not links and not hidden:
             # An icon, or a text that a style sheet writes.
-            writer.mark(icon_of(element))
+            if icon := icon_of(element):
+                writer.mark(icon)
         while True:
             if text and not text.isspace():
                 pieces.append(text)

@@ -92,15 +92,11 @@ def _digest(title: str, rest: Iterable[str]) -> bytes:
 
     As written: only white space does not count.
     """
-    marks = [line for line in rest if "\0" in line]
-    shown = [" ".join(line.split()) for line in (title, *rest)]
-    digests = (sha256("\n".join(each).encode("utf8", "surrogatepass")).digest() for each in (shown, map(_what, marks)))
-    return next(digests)[:CONTENT_DIGEST] + next(digests)[:MARKS_DIGEST]
-
-
-def _what(mark: str) -> str:
-    """Return a *mark* without its place."""
-    return mark.partition("\0")[2]
+    marks = "\n".join(line.partition("\0")[2] for line in rest if "\0" in line)
+    # All lines at once: to collapse each by itself takes twice as long.
+    shown = " ".join("\1".join([title, *rest]).split())
+    digests = [sha256(each.encode("utf8", "surrogatepass")).digest() for each in (shown, marks)]
+    return digests[0][:CONTENT_DIGEST] + digests[1][:MARKS_DIGEST]
 
 
 def shown_digest(root: etree._Element) -> bytes:

@@ -24,18 +24,16 @@ _FORMS = frozenset({"button", "hidden", "image", "reset", "submit"})
 # Of a URL: what a server names a page, not a file.
 _PAGE_NAMES = """html htm xhtml shtml php php3 php5 asp aspx jsp jspx jsf do action cgi cfm pl com org net"""
 _PAGES = frozenset(_PAGE_NAMES.split())
-_EXTENSION = re.compile(r"[a-z][a-z0-9]{1,4}", re.IGNORECASE)
+_FILE = re.compile(r"((?:[^?#]*/)?)[^/?#]*\.([a-z][a-z0-9]{1,4})(?![^?#])", re.IGNORECASE)
 # Characters of a mark: a picture may be written into its URL.
 _LONGEST = 1_000
 
 
 def is_file(href: str) -> bool:
     """Return whether *href* leads to a file: the last part of its path has an extension that is not that of a page."""
-    folder, _, name = _path(href).rpartition("/")
-    if "." not in name or folder == "/" or folder.endswith(":/"):  # or a host
-        return False
-    extension = name.rpartition(".")[2]
-    return extension.lower() not in _PAGES and _EXTENSION.fullmatch(extension) is not None
+    found = _FILE.match(href)
+    # After two slashes stands a host.
+    return found is not None and not found[1].endswith("//") and found[2].lower() not in _PAGES
 
 
 def mark_of(element: _Element) -> str:
