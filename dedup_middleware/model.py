@@ -97,6 +97,13 @@ class Fingerprint:
 #: Characters of a page's text that are stored, for `explain` and comparisons: an article is shorter, and no page can
 #: fill a disk.
 TEXT_LIMIT = 100_000
+
+
+def is_cut(text: Sequence[str]) -> bool:
+    """Return whether *text*, paragraphs as they are stored, may go on."""
+    return sum(map(len, text)) + len(text) > TEXT_LIMIT
+
+
 #: Bytes of the hash of a context text in the store.
 STORED_TEXT_BYTES = 2
 

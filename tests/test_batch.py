@@ -93,8 +93,9 @@ def odd_pages() -> list[dict[str, str]]:
 
 class TestVerdicts:
     @pytest.mark.parametrize("pages", [[*archive(150)], odd_pages()], ids=["sites", "odd"])
-    def test_are_as_good_as_those_of_a_crawl(self, tmp_path, pages) -> None:
+    def test_are_as_good_as_those_of_a_crawl(self, tmp_path, pages, caplog) -> None:
         found = checked(tmp_path, pages)
+        assert not caplog.records, "a pair could not be compared"
         with Deduplicator() as dedup:
             verdicts = [*dedup.stream(pages)]
             crawled = [verdict.is_duplicate and verdict.url not in dedup.released for verdict in verdicts]
@@ -104,6 +105,12 @@ class TestVerdicts:
         assert {"new", "duplicate", "related"} <= {verdict for verdict, _ in found}
         kept = {page["url"] for page, (verdict, _) in zip(pages, found, strict=True) if verdict != "duplicate"}
         assert {original for verdict, original in found if verdict == "duplicate"} <= kept
+
+    def test_a_view_of_a_site_that_has_less_of_a_text_is_compared(self, tmp_path, caplog) -> None:
+        own, view = article("Own", story(1)), article("Own", story(1)[:-1])
+        pages = [{"url": f"{A}-story", "html": own}, {"url": f"{A}-story?print=1", "html": view}]
+        assert checked(tmp_path, pages)[1] == ("duplicate", f"{A}-story")
+        assert not caplog.records
 
     def test_do_not_depend_on_how_many_copies_there_are(self, tmp_path) -> None:
         copies = [{"url": f"http://c{n}.example/", "html": blog(f"Copy {n}", story(1))} for n in range(40)]

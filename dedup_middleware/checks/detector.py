@@ -22,7 +22,7 @@ from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import canonical_identities, host_of, origin_of
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id
-from dedup_middleware.model import Changes, Match, PageFeatures, Rejection, Verdict, VerdictKind
+from dedup_middleware.model import Changes, Match, PageFeatures, Rejection, Verdict, VerdictKind, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import as_written
@@ -347,7 +347,7 @@ class Detector:
         # Of a page with several items, the store has their text.
         has_text = stored.exact_digest and not (is_equal and stored.original is not None)
         text = self.index.text(stored.number) if has_text else None
-        found = changes_of(page, stored, text, is_cut=text is not None and self.index.is_cut(text))
+        found = changes_of(page, stored, text, is_cut=text is not None and is_cut(text))
         return found if found or stored.original is None else None
 
     def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
@@ -461,7 +461,7 @@ class Detector:
         """
         if not pair.is_one_site or pair.has_same_letters:
             return False
-        return self.index.is_cut(pair.page.paragraphs) or self.index.is_cut(pair.text)
+        return is_cut(pair.page.paragraphs) or is_cut(pair.text)
 
     def _find_canonical(self, page: Page, original: StoredPage) -> bool:
         """Return whether *page* or *original* names the other as its canonical URL. One read at most."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.index import schema
 from dedup_middleware.index.overrides import Overrides
-from dedup_middleware.model import TEXT_LIMIT, Eligibility, Fingerprint, Match, Page
+from dedup_middleware.model import Eligibility, Fingerprint, Match, Page, is_cut
 from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
@@ -192,10 +192,6 @@ class Lookup:
         (value,) = self.store.get_many([key])
         return [] if value is None else schema.decode_text(value)
 
-    def is_cut(self, text: Sequence[str]) -> bool:
-        """Return whether *text*, as it was kept, may go on."""
-        return sum(map(len, text)) + len(text) > TEXT_LIMIT
-
     def read_again(self, stored: StoredPage, run: str, fingerprint: Callable[[Sequence[str]], Fingerprint]) -> Page:
         """Return the *stored* page as one that the crawl *run* looks at, read from its text. One read.
 
@@ -204,7 +200,7 @@ class Lookup:
         text = self.text(stored.number)
         page = replace(_unread(stored, self.open_claims.version, run, b""), paragraphs=tuple(text), known=None)
         again = fingerprint(text)
-        if self.is_cut(text) or again.digest != stored.digest:
+        if is_cut(text) or again.digest != stored.digest:
             return page
         return replace(page, fingerprint=again)
 
