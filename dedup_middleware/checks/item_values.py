@@ -39,6 +39,8 @@ _DATE_AND_TIME = (
     re.compile(r"(?P<d>\d\d?)[-/.](?P<m>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
     re.compile(r"(?P<m>\d\d?)[-/.](?P<d>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
 )
+# A moment to the second has more digits than most texts with a number: a quick test for what takes long to read.
+_MANY_DIGITS = re.compile(r"(?:\D*\d){9}")
 # What may follow a time: fractions of a second, half of the day, time zone.
 _AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?")
 # Seconds since 1970, and what programs write instead.
@@ -160,7 +162,11 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
         or name.startswith(_FETCH)
         or (name in _COUNTERS and text.strip().isdecimal())
         or _RANDOM.fullmatch(text.replace("-", "").casefold()) is not None
-        or (len(text.strip()) <= _LONGEST_MOMENT and _is_clock_reading(text, now))
+        or (
+            len(text.strip()) <= _LONGEST_MOMENT
+            and _MANY_DIGITS.match(text) is not None
+            and _is_clock_reading(text, now)
+        )
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address
@@ -143,13 +143,11 @@ def item_identity(source: bytes, texts: Iterable[str]) -> bytes:
     return _identity(b"item", source, "\n".join(texts).encode("utf8", "surrogatepass"))
 
 
-def addressed(features: PageFeatures, url: str, identities: Collection[bytes]) -> PageFeatures:
-    """Return *features* with an absolute canonical URL; without it if that is the page's own."""
-    if not features.canonical:
-        return features
-    canonical = absolute(features.canonical, url)
-    is_its_own = any(identity in identities for identity in identities_at(canonical))
-    return replace(features, canonical="" if is_its_own else canonical)
+def canonical_url(written: str, url: str, identities: Collection[bytes]) -> str:
+    """Return the absolute URL that the page at *url* has *written* as its canonical one; empty if it is its own."""
+    canonical = absolute(written, url) if written else ""
+    is_its_own = canonical == url or any(identity in identities for identity in identities_at(canonical))
+    return "" if is_its_own else canonical
 
 
 def canonical_identities(features: PageFeatures | None, url: str) -> tuple[bytes, ...]:

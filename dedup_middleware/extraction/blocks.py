@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, islice
 from operator import or_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lxml import etree, html
 
@@ -180,7 +180,7 @@ def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = Fa
     found = reduce(or_, page.signs)
     if found & COMMENTS:
         is_stated = found & THREAD or THREAD_TYPE in root.get("itemtype", "")
-        page.is_thread = bool(is_stated) or any(THREAD_TYPE in data for data in _LINKED_DATA(root))
+        page.is_thread = bool(is_stated) or any(THREAD_TYPE in data for data in cast("list[str]", _LINKED_DATA(root)))
     if found & (COMMENTS | THREAD):
         boilerplate = 0 if page.is_thread else BOILERPLATE
         page.signs = [sign & _PLAIN | boilerplate if sign & COMMENTS else sign & _PLAIN for sign in page.signs]
@@ -198,8 +198,8 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
     # iter() does not report where elements end, and is still quicker than what does: count down the children to come.
     opened: list[tuple[etree._Element, Role | None, int]] = []
     remaining = links = hidden = 0
-    for element in elements:
-        tag = element.tag
+    for each in elements:
+        element, tag = each, each.tag
         role = role_of(tag)
         if role is not None:
             if role is block:
@@ -232,10 +232,9 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
         if children := len(element):
             opened.append((element, role, remaining))
             remaining = children
-        elif role is None and not text and not links and not hidden:
+        elif role is None and not text and not links and not hidden and (icon := icon_of(element)):
             # An icon, or a text that a style sheet writes.
-            if icon := icon_of(element):
-                writer.mark(icon)
+            writer.mark(icon)
         while True:
             if text and not text.isspace():
                 pieces.append(text)

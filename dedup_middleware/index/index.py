@@ -13,7 +13,7 @@ from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, Lookup
-from dedup_middleware.model import TEXT_LIMIT, Scope, StoredPage
+from dedup_middleware.model import TEXT_LIMIT, Kept, Scope, StoredPage, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -194,12 +194,12 @@ class Index(Lookup):
         if known is None:
             return None
         reached = self._reached(page, known if _has_given(known, page) else None, feeds)
-        kept = StoredPage.of(page, known.number, feeds=reached).kept
-        stored = replace(known, kept=kept, item_content=page.item_content)
-        if not _differ(stored, known) and reached == known.kept.feeds and self.eligibility.is_all:
+        is_as_before = page.item_content == known.item_content and reached == known.kept.feeds
+        if is_as_before and self.eligibility.is_all:
             self._met_again.add(known.number)
             self._met_by = page.run
             return None
+        stored = replace(known, kept=Kept(page.run, now(), reached), item_content=page.item_content)
         texts = item_texts(stored)
         changes = PageWrite(self, page.run)
         changes.puts += items(known.number)

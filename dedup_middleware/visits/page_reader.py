@@ -13,7 +13,7 @@ from dedup_middleware.checks.address import named_parts
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.common import budget
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
-from dedup_middleware.common.urls import addressed
+from dedup_middleware.common.urls import canonical_url
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.extraction.features import shown_digest
 from dedup_middleware.model import TEXT_LIMIT, Fingerprint, Page
@@ -63,8 +63,9 @@ class PageReader:
     def html(self, fetched: Fetched, root: _Element, budget: Budget) -> Page:
         """Return the page whose tree has *root*; `UncheckableError` if it is not all there, or costs too much."""
         extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
-        features = addressed(extracted.features, url, identities)
-        features = replace(features, labels=frozenset(), named=named_parts(url, features.labels))
+        features = extracted.features
+        canonical, named = canonical_url(features.canonical, url, identities), named_parts(url, features.labels)
+        features = replace(features, canonical=canonical, labels=frozenset(), named=named)
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
         if self._beside is None and page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
             page = self._whole(page, shown_digest(root))
