@@ -230,8 +230,9 @@ def test_a_near_copy_of_a_page_of_one_thing_takes_linear_time(unit: str, host: s
 
 def test_wherever_its_time_ends_a_page_and_its_item_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock takes a millisecond, so that a budget of so many ends at each look in turn."""
-    clock = count()
+    clock, passed = count(), count(step=1000)
     monkeypatch.setattr("dedup_middleware.common.budget.time.thread_time", lambda: next(clock) / 1000)
+    monkeypatch.setattr("dedup_middleware.common.budget.time.perf_counter", lambda: next(passed))
     outcomes = []
     text = [*STORY, *(f"{'A. b; ' * 3_000}{number}" for number in range(5))]
     for milliseconds in range(200):
