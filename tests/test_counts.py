@@ -16,7 +16,7 @@ from test_commands import run_here
 from dedup_middleware import Deduplicator
 from dedup_middleware.model import as_time
 from dedup_middleware.records import counts as records_counts
-from dedup_middleware.records.counts import KINDS, Counts
+from dedup_middleware.records.counts import KINDS, Counts, summary
 from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
 from dedup_middleware.records.file import Record, RecordLog, Records, lines
 from dedup_middleware.report.crawl_counts import BARS, Crawls, Hosts
@@ -83,6 +83,12 @@ class TestCounts:
         assert counted(*drops)["items/dropped_for_earlier_crawls"] == 3
         again = record(4, "unchanged", url="http://a.test/", items_kept=1)
         assert "items/dropped_for_earlier_crawls" not in counted(*drops, again)
+
+    def test_the_summary_says_why_pages_with_text_of_others_were_kept(self) -> None:
+        differing = [record(n, "related", reason=reason, items_kept=1, outcome="kept")
+                     for n, reason in enumerate(["other_title", "other_numbers", "other_numbers"])]  # fmt: skip
+        lines = summary(counted(record(5), *differing))
+        assert lines[1:4] == [("  kept", 3), ("    other_numbers", 2), ("    other_title", 1)]
 
 
 class TestCrawl:

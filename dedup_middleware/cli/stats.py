@@ -43,11 +43,8 @@ def stats_text(found: dict[str, Any], width: int | None = None) -> str:
     """Return what :func:`stats` found for a person in at most *width* columns: the summary, as a crawl logs it."""
     numbers = {name.removeprefix("dedup/"): number for name, number in found["stats"].items()}
     lines = [one_line(found["records"]), *(f"  {label:<30} {value:>7}" for label, value in summary(numbers))]
-    kept = {name.removeprefix("kept/"): number for name, number in numbers.items() if name.startswith("kept/")}
-    for heading, counts in (("kept because of", kept), ("hosts", found["hosts"])):
-        rows = [(one_line(key), str(value)) for key, value in sorted(counts.items(), key=lambda row: -row[1])]
-        if rows:
-            lines += ["", rendered(Table((heading, "pages"), rows), width)]
+    if rows := [(one_line(hosts), str(pages)) for hosts, pages in found["hosts"].items()]:
+        lines += ["", rendered(Table(("hosts", "pages"), rows), width)]
     return "\n".join(lines)
 
 

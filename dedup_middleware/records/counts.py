@@ -163,6 +163,8 @@ def unchecked(numbers: Mapping[str, int]) -> Counter[str]:
 def summary(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     """Return the lines about pages and items, each with its count. Each page is in one line below the first."""
     not_checked = unchecked(numbers)
+    # Those that have much in common with another page, by what differs.
+    kept = +Counter({reason.value: numbers.get(f"kept/{reason}", 0) for reason in Reason})
 
     def number(name: str) -> int:
         return numbers.get(name, 0)
@@ -184,6 +186,7 @@ def summary(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     return [
         ("pages", pages),
         ("  kept", pages - duplicates - not_checked.total() - others),
+        *((f"    {reason}", count) for reason, count in kept.most_common()),
         ("  duplicates", duplicates),
         *((f"  {label}", count) for label, count in sometimes if count),
         ("  unchecked", not_checked.total()),
