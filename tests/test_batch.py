@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crawling import environment, scrapy
 from made_archive import archive
-from prose import article, blog, story, zh_story
+from prose import article, blog, page, story, zh_story
 from test_templates_in_crawls import TOWNS, branch
 
 from dedup_middleware import Deduplicator
@@ -111,6 +111,20 @@ class TestVerdicts:
         pages = [{"url": f"{A}-story", "html": own}, {"url": f"{A}-story?print=1", "html": view}]
         assert checked(tmp_path, pages)[1] == ("duplicate", f"{A}-story")
         assert not caplog.records
+
+    def test_the_name_of_a_site_is_not_a_title_of_its_pages(self, tmp_path) -> None:
+        pages = [
+            {"url": f"http://docs.example/{version}/{n}", "html": page(f"Part {n} — Lib {version} manual", *story(n))}
+            for version in ("1.0", "1.2")
+            for n in range(4)
+        ]
+        assert checked(tmp_path, pages)[-1] == ("duplicate", "http://docs.example/1.0/3")
+
+    def test_what_all_pages_of_a_site_have_may_be_most_of_their_text(self, tmp_path) -> None:
+        frame, texts = story(99), [story(n, 3) for n in range(5)]
+        pages = [{"url": f"{A}{n}", "html": article("", [*text, *frame])} for n, text in enumerate(texts)]
+        pages[4:4] = [{"url": B, "html": article("", texts[4])}]
+        assert checked(tmp_path, pages)[-1] == ("duplicate", B)
 
     def test_do_not_depend_on_how_many_copies_there_are(self, tmp_path) -> None:
         copies = [{"url": f"http://c{n}.example/", "html": blog(f"Copy {n}", story(1))} for n in range(40)]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
 from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
-from dedup_middleware.common.urls import canonical_identities
+from dedup_middleware.common.urls import canonical_identities, host_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
 from dedup_middleware.index.schema import template_key
@@ -116,7 +116,7 @@ def check(
         named = sorted([*named, *first])[:NAMED]
     ((count,),) = engine.rows(_COUNT)
     tell(f"{count} pages read")
-    _find_candidates(engine)
+    _find_candidates(engine, job.config.threshold)
     engine.map("edges", EDGES, partial(checked, job), _CANDIDATE_ROWS, "host, page")
     duplicates, rounds = find_duplicates(engine)
     tell(f"candidates compared; originals found in {rounds} rounds")
@@ -124,10 +124,10 @@ def check(
     return refused, [text for *_, text in named]
 
 
-def _find_candidates(engine: Engine) -> None:
+def _find_candidates(engine: Engine, threshold: float) -> None:
     """Make the tables ``candidates`` and ``boilerplate``: clauses that many pages before a page contain."""
     engine.table("shared", _SHARED, index="clause, page")
-    engine.table("near", _NEAR.format(first=_FIRST, most=WHOLE // 2), index="page")
+    engine.table("near", _NEAR.format(first=_FIRST, most=int(WHOLE * threshold)), index="page")
     engine.table("holders", _HOLDERS, index="clause, page")
     meetings = _MEETINGS.format(common=COMMON_IN_STORE, on_host=COMMON_ON_HOST)
     engine.table("meetings", meetings, index="page")
@@ -215,6 +215,8 @@ class _Host:
             yield self._without_original(found[0], read)
             if (page := read.page) is None:
                 continue
+            if page.features is not None:
+                self._detector.names.note(host_of(page.url), page.features.title)
             checked = [(self._checked(row, page), row) for row in found]
             checked.sort(key=lambda pair: -pair[0].match.score if pair[0].match else 0)
             for place, (verdict, row) in enumerate(checked):
