@@ -75,8 +75,6 @@ MAIN = 8
 """It calls itself the main text of the page."""
 COMMENTS = 16
 """It calls itself comments or replies: boilerplate, but for a page that states that it is a thread."""
-THREAD = 32
-"""It states that the page is a thread."""
 
 _TAGS = {
     **dict.fromkeys(("nav", "footer", "form", "figcaption", "noscript"), BOILERPLATE),
@@ -96,10 +94,7 @@ _ATTRIBUTES = {
     ("aria-hidden", "true"): MILD | HIDDEN,
 }
 
-_READ = frozenset(["hidden", "style", "itemtype", *(name for name, _ in _ATTRIBUTES)])
-# In the words of schema.org, as data or on an element. There the replies are what the page is about. Elsewhere they are
-# comments, which outgrow articles, and answers: those of a page of questions have comments of their own.
-THREAD_TYPE = "DiscussionForumPosting"
+_READ = frozenset(["hidden", "style", *(name for name, _ in _ATTRIBUTES)])
 
 # Whole words only, so "ad" is not in "read". Two words in a row count as one: "sidenav" is "side-nav", "sideNav".
 _WORDS = """
@@ -181,8 +176,6 @@ def signs_of(element: etree._Element) -> int:
                 signs |= MILD | HIDDEN
             elif name == "style" and _HIDDEN_STYLE.search(value):
                 signs |= BOILERPLATE | HIDDEN
-            elif name == "itemtype" and THREAD_TYPE in value:
-                signs |= THREAD
     return signs
 
 
