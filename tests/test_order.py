@@ -20,11 +20,12 @@ from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import RFPDupeFilter
 
+from dedup_middleware.cli.rules import learned
 from dedup_middleware.order.classes import MANY, MAX_CLASSES, MAX_PREFIXES, MAX_TEXTS
 from dedup_middleware.order.order import SAMPLED, FetchedPage, Order
 from dedup_middleware.order.url_rules import MAX_KEYS, MAX_SHAPES
 from dedup_middleware.order.url_shape import address_of
-from dedup_middleware.records.file import lines
+from dedup_middleware.records.file import Record, lines
 from dedup_middleware.report.crawl_counts import Crawls
 
 if TYPE_CHECKING:
@@ -520,6 +521,21 @@ def test_what_was_fetched_last_is_counted_and_explained(shop_crawl: Crawled) -> 
     url = shop_crawl.shop.url("/p/3?sid=another")
     shown = run_scrapy(shop_crawl.folder, "dedup", "explain", url).stdout
     assert f"fetched last: {sid['nothing']} of {sid['pages']} pages of this form brought nothing new" in shown
+
+
+def test_a_crawl_that_keeps_another_page_of_a_text_is_no_counter_example() -> None:
+    def found(crawl: str, first: str, second: str) -> Iterator[Record]:
+        for n in range(3):
+            original, copy = (f"{HOST}/p/{n}{query}" for query in (first, second))
+            yield Record("2026-11-20T12:00:00+00:00", "s", crawl, original, "new")
+            yield Record("2026-11-20T12:00:00+00:00", "s", crawl, copy, "duplicate", "dropped", original)
+
+    both = [*found("a", "", "?sid=1"), *found("b", "?sid=1", "")]
+    (rule,) = learned(both)
+    assert (len(rule.texts), rule.against, rule.holds) == (3, 0, True)
+    other = Record("2026-11-20T12:00:00+00:00", "s", "b", f"{HOST}/p/2?sid=2", "new")
+    (rule,) = learned([*both, other])
+    assert (rule.against, rule.against_url) == (1, other.url)
 
 
 @pytest.mark.every_scrapy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,11 @@ from dedup_middleware.text.terminal import plural, tell
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.order.url_rules import Rule
+    from dedup_middleware.records.file import Record
 
 # What duplicate-url-discarder reads; lower numbers are applied first there.
 _ORDER, _PROCESSOR = 100, "queryRemoval"
@@ -33,21 +36,31 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--export", metavar="FILE", help="write them for duplicate-url-discarder")
 
 
-def learned(records: Records, host: str | None = None) -> list[Rule]:
-    """Return the rules of *host*, or all, as a crawl would learn them from *records*: those with most texts first."""
-    rules, known = Rules(), set[str]()
+def learned(records: Iterable[Record], host: str | None = None) -> list[Rule]:
+    """Return the rules of *host*, or all, as crawls would learn them from *records*: those with most texts first.
+
+    Each crawl is read by itself: in another one, another page may be the original of the same text. Of several crawls
+    that have a rule, the highest counts are taken.
+    """
+    crawls, known = defaultdict[str, Rules](Rules), set[tuple[str, str]]()
     for record in records:
         if record.verdict not in _WITH_TEXT:
             continue
-        text = (record.is_duplicate and record.original_url) or record.url
+        rules, text = crawls[record.crawl], (record.is_duplicate and record.original_url) or record.url
         # The record of the original may be in another file.
-        if text not in known:
-            known.add(text)
+        if (record.crawl, text) not in known:
+            known.add((record.crawl, text))
             rules.learn(text, text)
         if text != record.url:
             rules.learn(record.url, text)
-    found = [rule for rule in rules.all() if len(rule.texts) >= LEAST_TEXTS and _is_on(host, rule)]
-    return sorted(found, key=lambda rule: -len(rule.texts))
+    found: dict[str, Rule] = {}
+    for rule in (rule for rules in crawls.values() for rule in rules.all()):
+        best = found.setdefault(rule.name, rule)
+        best.texts = max(best.texts, rule.texts, key=len)
+        if rule.against > best.against:
+            best.against, best.against_url = rule.against, rule.against_url
+    enough = [rule for rule in found.values() if len(rule.texts) >= LEAST_TEXTS and _is_on(host, rule)]
+    return sorted(enough, key=lambda rule: -len(rule.texts))
 
 
 def _is_on(host: str | None, rule: Rule) -> bool:
