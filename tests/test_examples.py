@@ -77,7 +77,8 @@ def test_a_frame(tmp_path: Path) -> None:
 
 def test_a_notebook(site: Site, crawl: Callable[..., Outcome]) -> None:  # "records"
     first, repost = site.add("/first", article("First", story(1))), site.add("/repost", blog("A", story(1)), host=1)
-    outcome = crawl("sample_spiders.OneByOne", urls=f"{first},{repost}")
+    part = site.add("/part", blog("A", story(1)[:4] + story(2)[:2]), host=2)
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{first},{repost},{part}")
     notebook = json.loads((EXAMPLES / "records.ipynb").read_text(encoding="utf8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
@@ -93,6 +94,7 @@ def test_a_notebook(site: Site, crawl: Callable[..., Outcome]) -> None:  # "reco
     assert hosts.index("127.0.0.2") < hosts.index("127.0.0.1")
     assert "0.95" in scores
     assert on_the_line.count("duplicate") == 1
+    assert on_the_line.count("related") == 1
 
 
 def test_a_service() -> None:  # "service"
