@@ -224,6 +224,12 @@ class TestLog:
         assert (done.returncode, done.stderr) == (0, "")
         assert "\\u65e7\\u7cae\\u4ed3\\ud800" in done.stdout
 
+    def test_an_unchanged_page_is_not_shown_as_dropped_for_what_kept_it(self, tmp_path: Path) -> None:
+        kept = {"verdict": "unchanged", "original_url": "http://a/", "reason": "other_numbers"}
+        write_log(tmp_path / "log", record("http://a/2", **kept))
+        shown = run_here("log", "-s", "DEDUP_LOG=log", folder=tmp_path).out.splitlines()
+        assert [line.split()[:2] for line in shown[:2]] == [["unchanged", "0.90"], ["items", "dropped"]]
+
     def test_a_reader_that_has_enough_is_no_error(self, tmp_path: Path) -> None:
         write_log(tmp_path / "log", *(record(f"http://a/{n}", evidence=["word " * 40] * 5) for n in range(1000)))
         writer = subprocess.Popen(
@@ -740,6 +746,7 @@ class TestMistakes:
         write_log(tmp_path / "log", record("http://a/"))
         for name in (["allow", "--all"], ["store", "compact"]):
             run_here(*name, "-s", "DEDUP_LOG=log", folder=tmp_path).refused("no store is named", "-s DEDUP_STORE=URI")
+            run_here(*name, "-s", "DEDUP_STORE=memory:", folder=tmp_path).refused("or one in memory")
 
     def test_a_page_that_was_not_dropped_cannot_be_allowed(self, own: Crawled) -> None:
         own.run_here("allow", own.first).refused(own.first, "is not stored", status=3)

@@ -217,8 +217,9 @@ def _read(name: str) -> bytes:
 
 def record_text(record: Record, width: int | None = None) -> str:
     """Return *record* for a person in at most *width* columns, ``None`` for any: a line, and the details below."""
-    # All duplicates have an outcome of their own; other pages are kept.
-    what = one_line(record.outcome if record.outcome != Outcome.KEPT else record.verdict)
+    # What became of a duplicate implies its verdict. An unchanged page has the reason for which it was kept at first.
+    is_unchanged = record.verdict == VerdictKind.UNCHANGED
+    what = one_line(record.verdict if is_unchanged or record.outcome == Outcome.KEPT else record.outcome)
     score = "" if record.score is None else f"{record.score:.2f}"
     details = [(name, text) for name, text in _details(record) if text]
     lines = [f"{what:<10} {score:>4}  ", *(f"    {name:<8}  " for name, _ in details)]
@@ -231,6 +232,8 @@ def record_text(record: Record, width: int | None = None) -> str:
 
 
 def _details(record: Record) -> Iterator[tuple[str, str | None]]:
+    if record.verdict == VerdictKind.UNCHANGED and record.outcome != Outcome.KEPT:
+        yield "items", record.outcome
     yield "original", record.original_url
     yield "reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))
     yield from (("differs", own) for own in record.difference)
@@ -284,7 +287,8 @@ def _lines_of_copy(since: str, stored: dict[str, Any]) -> Iterator[str]:
 
 def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     repeats = stored["repeated_by"]
-    yield f"Stored {since} as an original of {stored['clauses']} clauses, repeated by {plural(len(repeats), 'page')}:"
+    clauses, pages = plural(stored["clauses"], "clause"), plural(len(repeats), "page")
+    yield f"Stored {since} as an original of {clauses}, repeated by {pages}:"
     yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
     if stored["nearest"] is not None:
         yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"

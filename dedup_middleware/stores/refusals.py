@@ -42,7 +42,8 @@ def reset(uri: str) -> str:
 def absent(uri: str) -> StoreError:
     """Return the error for a command that needs a store and finds none at *uri*."""
     if uri == "memory:":
-        return StoreError("no store is named", "use -s DEDUP_STORE=URI, or --spider NAME")
+        none = "no store is named, or one in memory, which ends with its crawl"
+        return StoreError(none, "use -s DEDUP_STORE=URI, or --spider NAME")
     return StoreError(f"no store found at {named(uri)}", "crawl first, or use -s DEDUP_STORE=URI")
 
 
