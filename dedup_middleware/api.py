@@ -124,6 +124,8 @@ class Deduplicator:
 
         :meth:`keep` them. Grows while pages are added.
         """
+        if not isinstance(max_milliseconds, (int, float)) or not max_milliseconds > 0:
+            raise ConfigError(f"max_milliseconds = {shown(max_milliseconds)} is not valid", "Use a number above 0.")
         self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)

@@ -196,6 +196,8 @@ class TestMistakes:
         [
             ({"threshold": 2}, "DEDUP_THRESHOLD = 2 is not valid. Use a number above 0.5, at most 1"),
             ({"treshold": 0.9}, "treshold is not an option of Deduplicator; did you mean threshold?"),
+            ({"max_milliseconds": "1000"}, "max_milliseconds = '1000' is not valid. Use a number above 0"),
+            ({"max_milliseconds": 0}, "max_milliseconds = 0 is not valid. Use a number above 0"),
             ({"wait": 1}, "wait is not an option of Deduplicator"),
             (
                 {"fingerprint": "sha1"},

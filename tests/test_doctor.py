@@ -95,6 +95,20 @@ def test_a_store_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path: 
     assert done["removed"]
 
 
+@pytest.mark.parametrize(
+    ("setting", "wrong"),
+    [
+        ("DEDUP_FINGERPRINT=simhash:colour=7", "the method 'simhash' has no option 'colour'"),
+        ("DEDUP_FINGERPRINT=simhash:bits=7", "bits = 7 is not valid"),
+    ],
+)
+def test_an_option_that_would_end_a_crawl_is_a_problem(tmp_path: Path, setting: str, wrong: str) -> None:
+    status, findings = doctor(tmp_path, "-s", setting)
+    assert status == PROBLEMS
+    (found,) = problems(findings)
+    assert found.startswith(wrong)
+
+
 def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
         store.write([(b"r" + b"k" * 12, schema.encode(Release("spider", "", by_person=False)))])

@@ -18,6 +18,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
+from dedup_middleware.api import Deduplicator
 from dedup_middleware.cli.call import NothingYetError
 from dedup_middleware.cli.commands import TROUBLE, Subcommand
 from dedup_middleware.cli.store import crawls_at_work, to_release
@@ -131,6 +132,11 @@ def _findings(call: Call) -> Iterator[Finding]:
         yield Finding(PROBLEM, "settings", str(error))
         return
     yield from _settings(call.settings_of(config.spider), config)
+    try:
+        # A name that is known may have options that do not exist, or need a package that is not installed.
+        Deduplicator(fingerprint=config.fingerprint, extractor=config.extractor).close()
+    except ConfigError as error:
+        yield Finding(PROBLEM, "settings", str(error))
     yield from _store(config)
     yield from _disk(config)
     try:
