@@ -26,6 +26,9 @@ DOWNLOADER_MIDDLEWARES = {"spiders.newspaper.middleware.NewspaperMiddleware": 74
 SCHEDULER_DISK_QUEUE = "scrapy.squeues.PickleFifoDiskQueue"
 SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 
+# A page that fails at first is fetched again, also with HTTPCACHE_ENABLED.
+HTTPCACHE_IGNORE_HTTP_CODES = [503]
+
 # What was kept, one JSON object a line.
 FEEDS = {".scrapy/news.jsonl": {"format": "jsonlines", "encoding": "utf8", "overwrite": True}}
 

@@ -104,6 +104,8 @@ def test_the_spider_crawls_one_site_and_so_many_articles(newspaper: Newspaper, t
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_with_the_plugin_no_story_is_lost_and_the_summary_adds_up(language: str, tmp_path: Path) -> None:
     own = [f"DEDUP_STORE=sqlite:{tmp_path / 'store'}", f"DEDUP_LOG={tmp_path / 'log.jsonl'}", "FEEDS={}"]
+    # As it is recorded for `scrapy dedup compare`.
+    own += ["HTTPCACHE_ENABLED=True", f"HTTPCACHE_DIR={tmp_path / 'cache'}"]
     settings = [argument for setting in own for argument in ("-s", setting)]
     # A proxy of the user's own has no part in it.
     env = {**os.environ, "http_proxy": "http://127.0.0.1:9"}
