@@ -27,6 +27,7 @@ from dedup_middleware.index.schema import template_key
 from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
+from dedup_middleware.text.terminal import plural
 from dedup_middleware.visits.visit import Visit
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def check(
     _find_candidates(engine, job.config.threshold)
     engine.map("edges", EDGES, partial(checked, job), _CANDIDATE_ROWS, "host, page")
     duplicates, rounds = find_duplicates(engine)
-    tell(f"candidates compared; originals found in {rounds} rounds")
+    tell(f"candidates compared; originals found in {plural(rounds, 'round')}")
     engine.table("chosen", _CHOSEN.format(duplicates=duplicates), index="page")
     return refused, [text for *_, text in named]
 

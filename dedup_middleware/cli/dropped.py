@@ -73,9 +73,10 @@ def run(call: Call) -> int:
             print(_json(item) if opts.json else item_text(item, columns()))
         if item is not None:
             return 0
+        is_chosen = wanted != RecordFilter()
         is_alone = opts.url and wanted == RecordFilter.of(call.config, None, None, opts.url)
-        tell(_why_none(call.config, opts.url) if is_alone else f"No such dropped item. {_REMOVED}")
-        return NOTHING_FOUND if wanted != RecordFilter() else 0
+        tell(_why_none(call.config, opts.url) if is_alone else f"No {'such ' * is_chosen}dropped item. {_REMOVED}")
+        return NOTHING_FOUND if is_chosen else 0
 
 
 def _export(call: Call, items: Iterator[DroppedItem], target: str) -> None:

@@ -154,7 +154,7 @@ class Releases:
             self._give_up(error)
         if count:
             were = "items were" if count != 1 else "item was"
-            why = "its text is a template, a feed that had it was lost, or `scrapy dedup allow` was run"
+            why = "a text is a template, a feed that had it was lost, or `scrapy dedup allow` was run"
             extra = {"spider": self._extension.crawler.spider}
             logger.info("dedup: %d stored %s released: %s", count, were, why, extra=extra)
 

@@ -216,6 +216,6 @@ def test_a_page_too_deep_for_another_package_is_not_checked() -> None:
 def test_a_package_that_is_not_installed_is_named_before_the_first_page(monkeypatch: pytest.MonkeyPatch) -> None:
     trafilatura._library.cache_clear()
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    with pytest.raises(ConfigError, match="Run `pip install trafilatura`"):
+    with pytest.raises(ConfigError, match="Run `pip install trafilatura lxml_html_clean`"):
         Deduplicator("memory:", extractor="trafilatura")
     trafilatura._library.cache_clear()

@@ -39,7 +39,7 @@ def _library() -> Any:
     except ImportError as error:
         raise ConfigError(
             f"the extraction 'trafilatura' needs its package ({' '.join(str(error).split())})",
-            "run `pip install trafilatura`, or choose another",
+            "run `pip install trafilatura lxml_html_clean`, or choose another",
         ) from error
 
 
