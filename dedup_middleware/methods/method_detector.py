@@ -205,6 +205,11 @@ class MethodDetector(Detector):
         """The method's threshold; the setting is that of containment."""
         return self.beside.threshold - ROUNDING
 
+    def check_unread(self, page: Page) -> Verdict | None:
+        """See Detector; a page without a fingerprint is read: the method was learning. One more read."""
+        has_fingerprint = page.known is not None and self.beside.of(page.known.number) is not None
+        return Detector.check_unread(self, page) if has_fingerprint else None
+
     def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
         if page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)

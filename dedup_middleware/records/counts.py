@@ -217,7 +217,7 @@ REMEDIES: dict[str, str] = {
     Reason.TOO_LITTLE_TEXT: "if a browser shows more text, render the pages, for example with scrapy-playwright; lists "
     "of links need no check",
     Reason.NO_FEATURES: "choose another DEDUP_FINGERPRINT",
-    Reason.STILL_LEARNING: "crawl again with the same store: the method learns from the first pages",
+    Reason.STILL_LEARNING: "crawl again with the same store: later copies of these pages are found then",
     Reason.STORE_FAILED: "see the error above in Scrapy's log, and run `scrapy dedup doctor`",
     Reason.STORE_UNREACHABLE: "check the server of the store",
     Reason.ERROR: "report the traceback in Scrapy's log: it is a bug of the plugin",

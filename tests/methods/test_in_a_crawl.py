@@ -109,6 +109,18 @@ def test_it_learns_from_the_first_pages_and_keeps_what_it_has_learned(tmp_path: 
     assert [j.original_url for j in later[2:]] == [url for url, _ in pages[2:]]
 
 
+def test_pages_that_came_while_it_learned_are_compared_after_the_next_crawl(site, crawl, methods):
+    learned_from = {"dedup_middleware.methods.method_detector:LEARNED_FROM": 3}
+    chosen = {"DEDUP_FINGERPRINT": "rare-words", "CONSTANTS": learned_from}
+    job = {"spider": "sample_spiders.OneByOne", "settings": chosen, "env": methods, "folder": "crawl", "afresh": True}
+    urls = [site.add(f"/{n}", page(f"Number {n}", n)) for n in range(4)]
+    for unchecked in (2, 0):
+        outcome = crawl(**job, urls=",".join(urls))
+        assert (outcome.kept, outcome.stats.get("dedup/verdict/unchecked", 0)) == (urls, unchecked)
+    copy = site.add("/copy", page("Number 0", 0), host=1)
+    assert crawl(**job, urls=copy).record(copy)["original_url"] == urls[0]
+
+
 @pytest.mark.usefixtures("methods")
 def test_a_program_may_teach_it_before():
     pages = [(f"http://site/{n}", page(f"Number {n}", n)) for n in range(4)]
