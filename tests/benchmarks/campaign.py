@@ -14,10 +14,10 @@ kept. In a feed that each crawl overwrites, what the last crawl dropped must be 
 
 ``--control`` lets drops rest on claims that are open: it must lose.
 
-Prints one line of JSON for each pair of store and feed, and one in all: scenarios, crawls, kills, drops, paragraphs
-that were lost, crawls that never ended or ended with an error, and defects of the plugin. A crawl that gets a SIGTERM
-while an item of its `start()` is in the pipelines never ends: Scrapy closes its scraper only after a response. It is
-killed then, and counts as ``hung``.
+Prints one line of JSON for each pair of store and feed, and one in all: scenarios, crawls, kills, SIGTERMs, drops,
+paragraphs that were lost, crawls that never ended or ended with an error, and defects of the plugin. A crawl that gets
+a SIGTERM while an item of its `start()` is in the pipelines never ends: Scrapy closes its scraper only after a
+response. It is killed then, and counts as ``hung``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import time
 import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -69,6 +69,8 @@ FEEDS: dict[str, dict[str, Any]] = {
     "overwritten": {"FEEDS": {"feed.jsonl": {**LINES, "overwrite": True}}},
     "none": {},
 }
+#: What is printed; a `Counter` that is added to another one loses what is zero.
+COUNTS = ("scenarios", "crawls", "kills", "interrupts", "drops", "lost", "hung", "failed", "defects")
 FATES = [""] * 8 + ["drop", "fail", "replace", "fail-once"]
 CALLBACKS = ["parse"] * 9 + [
     "generator_raises_first",
@@ -264,6 +266,11 @@ def unpacked(path: Path) -> str:
         return ""
 
 
+def show(seen: Counter[str], *, to: TextIO = sys.stdout, **where: object) -> None:
+    """Print what was *seen*, with what never was."""
+    print(json.dumps({**where, **{name: seen[name] for name in COUNTS}}), file=to, flush=True)
+
+
 def main() -> None:
     """Print what was seen."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -287,10 +294,10 @@ def main() -> None:
                 options.seed * 10_000 + number, store, feed, kills=options.kills, is_control=options.control
             )
             sums[store, feed].update(scenario.run(server))
-            print(json.dumps({"scenario": number, **sum(sums.values(), Counter())}), file=sys.stderr, flush=True)
+            show(sum(sums.values(), Counter()), to=sys.stderr, scenario=number)
     for (store, feed), seen in sorted(sums.items()):
-        print(json.dumps({"store": store, "feed": feed, **seen}))
-    print(json.dumps({"all": True, **sum(sums.values(), Counter())}))
+        show(seen, store=store, feed=feed)
+    show(sum(sums.values(), Counter()), all=True)
 
 
 if __name__ == "__main__":

@@ -285,7 +285,7 @@ def main() -> None:
     if options.recrawl:
         told, total = StorySite.build(options.pages, together=True, copies=1), Counter[str]()
         for turn in range(options.kills):
-            total += run_recrawls(told, turn, chance.randint(1, options.pages), options)
+            total.update(run_recrawls(told, turn, chance.randint(1, options.pages), options))
             print(json.dumps(total), file=sys.stderr, flush=True)
         print(json.dumps(total))
         told.site.close()
