@@ -462,7 +462,7 @@ class PageWrite:
         """Let the lists under the keys *now* have *number*, instead of *mine* under *before*; but for *suppressed*."""
         others, alone = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number)
         keys = list(before | now)
-        for key, value in zip(keys, self._store.get_many(keys) if keys else (), strict=True):
+        for key, value in zip(keys, self._store.get_recent(keys), strict=True):
             if value is None:
                 if key in now:
                     self.puts.append((key, alone))

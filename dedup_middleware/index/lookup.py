@@ -217,7 +217,7 @@ class Lookup:
         keys += [schema.claims_key(i) for i in identities] if self.store.worker else ()
         split = len(identities) + (len(identities) if self.store.worker else 0)
         keys += schema.clause_keys(hashes)
-        values = read + self.store.get_many(keys if whole is None else [*keys, whole])
+        values = read + self.store.get_recent(keys if whole is None else [*keys, whole])
         own = self._led_to(values[: len(identities)])
         self._own_of_last[identities] = (version, own)
         while len(self._own_of_last) > _RECENT:

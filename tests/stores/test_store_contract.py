@@ -281,6 +281,45 @@ def test_an_overlay_leaves_the_store_below_as_it_is(tmp_path: Path) -> None:
     store.close()
 
 
+def test_what_was_read_lately_is_returned_as_it_is_now(
+    store: OpenStore, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[bytes] = []
+    get_many = type(store).get_many
+    monkeypatch.setattr(type(store), "get_many", lambda self, keys: reads.extend(keys) or get_many(self, keys))
+    monkeypatch.setattr("dedup_middleware.stores.opened._RECENT_KEYS", 3)
+    other = store if kind in ("memory", "overlay") else open_store(store.uri, fingerprint_scheme=SCHEME)
+
+    def fail() -> None:
+        other.write([(b"a", b"lost")])
+        assert store.get_recent([b"a"]) == [b"lost"]
+        raise KeyboardInterrupt
+
+    writes: list[tuple[list[tuple[bytes, bytes]], list[bytes]]] = [
+        ([(b"a", b"1")], []),
+        ([(b"b", b"2")], [b"a"]),
+        ([(b"a", b"3")], [b"a", b"b"]),
+        ([], [b"a"]),
+        ([(b"a", b"5")], []),
+    ]
+    for puts, deletes in writes:
+        for opener in (store, other):
+            assert opener.get_recent([b"a", b"b"]) == opener.get_many([b"a", b"b"])
+        other.write(puts, deletes)
+        assert store.get_recent([b"a"]) == other.get_many([b"a"])
+    if kind not in ("memory", "overlay", "redis", "sqlite?shared=1"):
+        reads.clear()
+        assert store.get_recent([b"a", b"b"]) == [b"5", None]
+        assert reads == []
+        assert store.get_recent([b"c", b"d", b"a"]) == [None, None, b"5"]
+        assert store.get_recent([b"a", b"b"]) == [b"5", None]
+        assert reads == [b"c", b"d", b"a"], "so many are remembered"
+        with pytest.raises(KeyboardInterrupt):
+            store.transaction(fail)
+        assert store.get_recent([b"a"]) == [b"5"]
+    other.close()
+
+
 def test_openers_of_one_process_share(store: OpenStore, kind: str) -> None:
     if kind in ("memory", "overlay"):
         return
