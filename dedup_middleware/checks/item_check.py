@@ -94,6 +94,12 @@ class ItemCheck:
         self.fields_not_found: set[str] | None = None
         """The named fields that none of the items had that were read; ``None`` before the first one."""
 
+    def note_fields(self, item: Any) -> None:
+        """Note which of the named fields *item* has."""
+        if self._fields is not None:
+            missing = set(self._fields).difference(item_fields(item) or ())
+            self.fields_not_found = missing if self.fields_not_found is None else self.fields_not_found & missing
+
     def read(self, page: Page, item: Any, budget: Budget) -> ItemText:
         """Return what *item* of *page* contains, within its *budget*, by which the texts are watched.
 
@@ -101,9 +107,7 @@ class ItemCheck:
         was, and its fingerprint is made when something asks for it.
         """
         values = item_values(item, self._fields)
-        if self._fields is not None:
-            missing = set(self._fields).difference(item_fields(item) or ())
-            self.fields_not_found = missing if self.fields_not_found is None else self.fields_not_found & missing
+        self.note_fields(item)
         texts = [value for _, value in values if isinstance(value, str) and not value.startswith(WEB)]
         if sum(map(len, texts)) > self._max_characters:
             raise UncheckableError(Reason.TOO_LARGE)

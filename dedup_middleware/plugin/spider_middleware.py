@@ -241,6 +241,7 @@ class DedupItemPipeline(Component):
         """Return the visit of *item* of the page of *page_visit*, checked."""
         url, action = page_visit.url, page_visit.action
         config = self._extension.config
+        deduplication.item_check.note_fields(item)
         try:
             texts = item_texts(item, config.item_fields)
             if sum(map(len, texts)) > config.max_bytes:
