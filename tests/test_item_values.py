@@ -49,6 +49,8 @@ def second(value: Any, other: Any) -> str:
         ({"wifi": True}, {"pool": True}),
         ({"from": "Paris", "to": "Rome"}, {"from": "Rome", "to": "Paris"}),
         ("\ue001\ue002", "\ue003\ue004"),
+        (timedelta(minutes=90), timedelta(minutes=60)),
+        (b"\xff\x00one", b"\xff\x00two"),
     ],
 )
 def test_another_value_keeps_an_item_whatever_its_type(value, other) -> None:
@@ -64,6 +66,45 @@ def test_the_record_shows_the_value_as_the_item_has_it(value, other) -> None:
         dedup.add("http://site.example/a", PAGE, item={"text": TEXT, "field": value})
         checked = dedup.add("http://site.example/b", PAGE, item={"text": TEXT, "field": other})
     assert checked.difference == [f"field: {other}"]
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        ("<b>red</b> wine", "<b>blue</b> wine"),
+        ("Mill 7.12, Quay 7.31, Pier 7.40, " * 9, "Mill 8.12, Quay 8.31, Pier 8.40, " * 9),
+    ],
+    ids=["short markup", "a long text of short clauses"],
+)
+def test_a_value_that_is_too_little_for_a_text_is_compared_as_it_is(value, other) -> None:
+    with Deduplicator("memory:") as dedup:
+        dedup.add("http://site.example/a", PAGE, item={"field": value})
+        assert not dedup.check("http://site.example/b", PAGE, item={"field": other}).is_duplicate
+        assert dedup.check("http://site.example/b", PAGE, item={"field": value}).is_duplicate
+
+
+@pytest.mark.parametrize(("value", "other"), [("👍", "👎"), ("★★", "✗"), ("red", "blue")])
+def test_a_value_that_no_page_shows_counts_across_sites(value, other) -> None:
+    """Not even where it is a part of a word of the URL."""
+    with Deduplicator("memory:") as dedup:
+        dedup.add("http://blues.example/shared", PAGE, item={"text": TEXT, "field": value})
+        assert not dedup.add("http://reds.example/bluebell", PAGE, item={"text": TEXT, "field": other}).is_duplicate
+
+
+@pytest.mark.parametrize(("value", "other"), [("red", "blue"), ("A+", "A"), ("A", "A+")])
+def test_words_that_two_urls_of_one_page_have_name_no_view(value, other) -> None:
+    urls = [f"http://site.example/a/red/blue/1{query}" for query in ("", "?v=2")]
+    with Deduplicator("memory:") as dedup:
+        dedup.add(urls[0], PAGE, item={"text": TEXT, "field": value})
+        assert not dedup.add(urls[1], PAGE, item={"text": TEXT, "field": other}).is_duplicate
+
+
+def test_the_bytes_of_a_page_are_its_text() -> None:
+    with Deduplicator("memory:") as dedup:
+        for host in ("one", "two"):
+            html = PAGE.replace("<nav>", f"<nav><a href=/{host}>{host}</a>")
+            last = dedup.add(f"http://{host}.example/", html, item={"body": html.encode()})
+    assert last.is_duplicate
 
 
 def test_sets_have_one_order() -> None:

@@ -119,7 +119,7 @@ def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, c
     article_of_list = site.add("/article", article("Article", listed))
     copied_list = site.add("/article?view=list", article("Article", listed, links=("/y",)))
     first = site.add("/first", article("First", told))
-    repost = site.add("/repost", blog("Repost", told), host=1)
+    repost = site.add("/repost/7", blog("Repost", told), host=1)
     for path, number in (("/x", 8), ("/y", 9)):
         site.add(path, article(path, story(number)))
     steps = [
@@ -130,7 +130,7 @@ def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, c
         {"url": repost, "callback": "parse_nothing_but_number"},
     ]
     outcome = crawl("sample_spiders.Steps", steps=steps)
-    # An item without text goes with its page, for it is the only one.
+    # An item without text, and without a value of its own, goes with its page, for it is the only one.
     assert outcome.dropped[0]["number"] == 7
     assert outcome.record(repost)["original_url"] == first
     # A list is no original, a list that repeats an article loses no items and its links come last.

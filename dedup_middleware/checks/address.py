@@ -141,10 +141,10 @@ def without_parameters(part: str) -> str:
 
 
 def is_view(words: str, url: str, other: str) -> bool:
-    """Return whether *words* are a part of *url* that leads to the same page as the *other* URL does.
+    """Return whether *words* are the part of *url* that names a view of the page at the *other* URL.
 
-    They are words that both URLs contain, and words for a view: ``harbour print`` in ``/harbour-print.html``.
+    They are words for a view, and words that both URLs contain: ``harbour print`` in ``/harbour-print.html``.
     """
     named = set(words.split())
     here, there = (set(split_words(unquote(f"{u.path} {u.query}").casefold())) for u in map(split, (url, other)))
-    return bool(named) and named <= here and named - there <= VIEW_WORDS
+    return bool(named - there) and named <= here and named - there <= VIEW_WORDS

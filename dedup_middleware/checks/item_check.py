@@ -150,7 +150,7 @@ class ItemCheck:
         new = [value for value in new if not _is_name(value, page, original, detector)]
         if self._fields is None:
             # Words by which the URL names a view, such as "print".
-            new = [value for value in new if value.is_number or not is_view(value.words, page.url, original.url)]
+            new = [value for value in new if value.signs or not is_view(value.words, page.url, original.url)]
         return _differing(new)
 
     def _is_given(self, value: Value, page: Page) -> bool:
@@ -158,10 +158,12 @@ class ItemCheck:
 
         A value that all pages of a site have, such as the name of the site, tells nothing about one of them.
         """
-        if is_url(value.written) or _IDENTIFIER.fullmatch(value.written) or value.words in titles.row_of(page.url):
+        words, shown = f" {value.words} " if value.words else "", _shown(page)
+        if is_url(value.written) or _IDENTIFIER.fullmatch(value.written):
             return False
-        shown = _shown(page)
-        if f" {value.words} " in _words_of_shown(shown) and all(sign in shown for sign in value.signs):
+        if words and words in titles.row_of_all([page.url]):
+            return False
+        if words in _words_of_shown(shown) and all(sign in shown for sign in value.signs):
             return False
         met = self._of_site.get((site_of(host_of(page.url)), value.field))
         return met is None or met[0] != value.words or met[1] < SITE_PAGES

@@ -7,20 +7,21 @@ import time
 from calendar import timegm
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import date
+from datetime import date, timedelta
 from datetime import time as time_of_day
 from decimal import Decimal
 from email.utils import parsedate
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import pieces, weight
+from dedup_middleware.text.clauses import clauses, pieces, weight
 from dedup_middleware.text.words import symbols_of
 
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ WEB = ("http://", "https://")
 MAX_PATH = 200
 #: Characters of a URL that is compared.
 MAX_URL = 2_000
-#: Less than this, in letters, is a value rather than a text.
+#: Less than this, in letters, is a value rather than a text: in clauses that count, for others are in no fingerprint.
 MAX_VALUE_WEIGHT = 150
+#: Characters of a value, with its markup: longer ones are texts.
+MAX_SHORT = 2_000
 # A moment in words: "Wednesday, 25-Nov-2026 23:11:02.123456 +0000".
 _LONGEST_MOMENT = 48
 # A text is markup if a tag stands in so many first characters.
@@ -75,11 +78,6 @@ class Value(NamedTuple):
     """The symbols beside the words: ``✓``, ``€``, ``++``."""
     written: str
     """As the item has it."""
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it has digits and no word."""
-        return self.words.replace(" ", "").isdecimal()
 
 
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
@@ -124,7 +122,8 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
                 # A picture, a file: the page's own URL, and views of it, are no content.
                 texts = [] if is_same_address(value, url) or len(value) > MAX_URL else [value]
             elif isinstance(value, str):
-                texts = [] if _is_long(value) or is_markup(value) else [*titles.parts(value)] or [value]
+                short = _short_text(value)
+                texts = [*titles.parts(short)] or [short]
             elif isinstance(value, (bool, int)):
                 texts = [str(value)]
             else:
@@ -137,6 +136,14 @@ def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bo
             found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written)
             if found.words or found.signs:
                 yield found
+
+
+def _short_text(value: str) -> str:
+    """Return *value*, of markup its text, if that is too little to be compared as a text; else an empty string."""
+    if len(value) > MAX_SHORT:
+        return ""
+    text = " ".join(cast("Iterator[str]", parse(value).itertext())) if is_markup(value) else value
+    return "" if _is_long(text) and sum(each for _, each in clauses(text)) >= MAX_VALUE_WEIGHT else text
 
 
 def innermost(path: str) -> str:
@@ -247,8 +254,10 @@ def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
         path, value = waiting.pop()
         if isinstance(value, (str, int, float, Decimal)):
             found.append((path, value))
-        elif isinstance(value, (date, time_of_day)):
+        elif isinstance(value, (date, time_of_day, timedelta)):
             found.append((path, str(value)))
+        elif isinstance(value, bytes):
+            found.append((path, _text_of(value)))
         elif value is None or id(value) in seen:
             continue
         elif isinstance(value, Enum):
@@ -266,6 +275,13 @@ def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
                 inner = [] if nested is None else [*nested.items()]
             waiting += [(_joined_path(path, key), each) for key, each in reversed(inner)]
     return found
+
+
+def _text_of(value: bytes) -> str:
+    """Return *value* as text; of what is no text, its length and a digest."""
+    text = value.decode("utf8", "replace")
+    is_text = is_markup(text) or "\ufffd" not in text
+    return text if is_text else f"{len(value)} bytes {sha256(value).hexdigest()}"
 
 
 def _joined_path(path: str, key: object) -> str:
