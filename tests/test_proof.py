@@ -235,6 +235,45 @@ def test_a_line_with_another_value_is_another_one(one: str, other: str) -> None:
     assert across(page("", text=first), page("", text=second)) == "related"
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The footway will remain open.", "The footway will remain closed."),
+        ("The work has cost two million euros so far.", "The work has cost two million pounds so far."),
+        ("They meet in the village hall at 7.30 pm on Monday.", "They meet in the village hall at 7.30 am on Monday."),
+        ("Melt 50 g of the sugar in a pan.", "Melt 50 mg of the sugar in a pan."),
+        ("The council can wait for the summer.", "The council cannot wait for the summer."),
+        ("A load limit is in force on the bridge.", "No load limit is in force on the bridge."),
+        ("The mayor accused Mr Varga of spreading rumours.", "Mr Varga accused the mayor of spreading rumours."),
+        ("Rovers beat United in the derby on Saturday.", "United beat Rovers in the derby on Saturday."),
+        ("WiFi ✓ Pool ✗", "WiFi ✗ Pool ✓"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_equal_but_for_a_word_or_its_order_is_another_one(one: str, other: str) -> None:
+    texts = [[*LONG[:5], line, *LONG[5:]] for line in (one, other)]
+    pages = [page("", text=text) for text in texts]
+    assert_kept(("http://one.example/a", pages[0]), ("http://two.example/b", pages[1]))
+    items = [{"title": TITLE, "text": " ".join(text)} for text in texts]
+    for here, there in ((0, 1), (1, 0)):
+        second = ("http://two.example/b", pages[there], items[there])
+        assert verdicts(("http://one.example/a", pages[here], items[here]), second) == ["new", "related"]
+
+
+def test_a_chinese_value_in_a_text_that_is_equal_otherwise_makes_another_one() -> None:
+    lines = [f"施工期间行人和骑车人可以使用大桥{side}的人行道，请相互转告。" for side in ("南侧", "北侧")]
+    first, second = (page("", text=[*zh_story(5)[:3], line, *zh_story(5)[3:]]) for line in lines)
+    assert_kept(("http://one.example/", first), ("http://two.example/", second))
+
+
+def test_a_text_that_an_editor_has_reworded_is_the_same() -> None:
+    words = [("refused", "declined"), ("quietly", "secretly"), ("local", "nearby"), ("children", "pupils")]
+    edited = LONG
+    for old, new in words:
+        edited = [line.replace(old, new) for line in edited]
+    assert sum(one != other for one, other in zip(LONG, edited, strict=True)) > 2
+    assert across(page("", text=LONG), page("", text=edited)) == "duplicate"
+
+
 def test_a_passage_counts_over_the_borders_of_paragraphs() -> None:
     own = [sentence + "." for sentence in " ".join(story(9, 1)).split(". ")]
     assert len(own) > 2

@@ -76,6 +76,10 @@ MIN_MOVED = 60
 MAX_NAME = 4
 #: Letters of a unit: "kWh".
 MAX_UNIT = 3
+#: Letters of a value in a slot, "part time", and slots; a text in which more is replaced has been edited.
+MAX_SLOT, MAX_SLOTS = 20, 2
+#: Words of a negation: "does not have".
+MAX_NEGATION = 3
 #: Words of each text that are aligned: the time is their product, 20 ms for these.
 MAX_WORDS = 8_000
 _NEGATIONS = """not no never cannot isn wasn aren weren don doesn didn wouldn couldn shouldn hasn haven hadn t
@@ -124,6 +128,10 @@ class Comparison:
     """Pairs of units, after a number, that differ in some capitals only."""
     other_symbols: tuple[tuple[str, str], ...] = ()
     """Symbols, in nearly the same sentences, in whose place the original has others; the sign of a number."""
+    other_slots: tuple[tuple[str, str], ...] = ()
+    """Pairs of other words, where no more than these are replaced: values in two texts that are equal otherwise."""
+    reordered: tuple[str, ...] = ()
+    """The page's sentences that have the original's words in another order: "Dog bites man"."""
     edits: tuple[Edit, ...] = field(default=(), compare=False, repr=False)
     """Where the page has what the original has not at that place, in reading order."""
 
@@ -203,6 +211,8 @@ def compare(
         tuple(s.text for s in alike),
         _as_text((edit.there, edit.here) for edit in edits if _differs_in_capitals(edit)),
         _as_text((edit.there, edit.here) for edit in edits if _has_other_symbols(edit)),
+        _as_text(_slots(alike, edits)),
+        tuple(_reordered(ours, original)),
         tuple(edits),
     )
 
@@ -255,6 +265,33 @@ def _has_other_symbols(edit: Edit) -> bool:
     return bool(symbols_here and symbols_there) or MINUS in symbols_here ^ symbols_there
 
 
+def _slots(alike: Iterable[_Sentence], edits: Iterable[Edit]) -> list[Replacement]:
+    """Return what is replaced in sentences that are nearly the original's, if that is little, and by other words.
+
+    They are values in a text that is equal otherwise: "open" and "closed". An editor replaces more, a slip less.
+    """
+    nearly = {sentence.text for sentence in alike if not is_dated(sentence.text)}
+    found = []
+    for edit in edits:
+        there, here = (tuple(w.casefold() for w in words if w[0] != _WHOLE) for words in (edit.there, edit.here))
+        if there and here and edit.sentence in nearly:
+            found.append((there, here))
+    return found if len(found) <= MAX_SLOTS and all(map(_is_slot, found)) else []
+
+
+def _is_slot(pair: Replacement) -> bool:
+    """Return whether two runs of words are short, and other words. Numbers and symbols may be written in words."""
+    are_words = not any(is_symbol(word) or numbers_in([word]) for words in pair for word in words)
+    return are_words and max(weight("".join(words)) for words in pair) <= MAX_SLOT and likeness(pair) < SAME_WORD
+
+
+def _reordered(page: Iterable[_Sentence], original: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences of *page* that have all words of one of *original*'s, in another order."""
+    own = {sentence.text: words for sentence in page if not sentence.is_shared and (words := _folded(sentence.words))}
+    known = {tuple(sorted(words)): words for words in map(_folded, map(_written, _sentences(original)))} if own else {}
+    return (text for text, words in own.items() if known.get(tuple(sorted(words)), words) != words)
+
+
 def _split(words: Iterable[str]) -> tuple[frozenset[str], list[str]]:
     """Return the symbols among *words*, and the others, folded."""
     folded_words = [word.casefold() for word in words]
@@ -283,6 +320,10 @@ def _streams(page: Iterable[str], original: Iterable[str]) -> tuple[list[_Senten
 
 def _sentences(texts: Iterable[str]) -> Iterator[str]:
     return (sentence for portion in portions(texts) for sentence in sentences(portion))
+
+
+def _folded(words: Iterable[str]) -> list[str]:
+    return [word.casefold() for word in words]
 
 
 def _written(text: str) -> list[str]:
@@ -360,11 +401,11 @@ def _edits(gap: Sequence[tuple[_Sentence, str]], instead: list[str]) -> Iterator
 
 
 def _is_negated(here: list[str], there: list[str]) -> bool:
-    """Return whether two gaps in an alignment differ in a negation only: "not" and nothing, "isn't" and "is"."""
-    positive, negative = sorted((here, there), key=len)
-    if NEGATIONS.isdisjoint(negative) or not _NEGATED.issuperset(negative):
+    """Return whether one of two gaps in an alignment has a negation: "not" and nothing, "no" and "a"."""
+    positive, negative = sorted((here, there), key=NEGATIONS.isdisjoint, reverse=True)
+    if NEGATIONS.isdisjoint(negative) or not NEGATIONS.isdisjoint(positive):
         return False
-    return not positive or (len(positive) == 1 and positive != negative and negative[0].startswith(positive[0]))
+    return max(len(positive), len(negative)) <= MAX_NEGATION if positive else _NEGATED.issuperset(negative)
 
 
 def _in_order_of(original: list[str], page: list[_Sentence]) -> list[_Sentence]:
@@ -404,8 +445,8 @@ def _replace(page: Sequence[tuple[_Sentence, str]], original: list[str], before:
         return
     sentence = page[0][0]
     as_written = [word for other, word in page if other is sentence]
-    if len(as_written) == len(original) == 1 and before and all(map(_LETTER.fullmatch, (*as_written, *original))):
-        # "Hepatitis B" and "hepatitis C", "part II" and "part III".
+    if len(as_written) == len(original) == 1 and before and _are_letters(before[0], as_written[0], original[0]):
+        # "Hepatitis B" and "hepatitis C", "part II" and "part III", "5 mg" and "5 g".
         sentence.numbers.append(((*before, *original), (*before, *as_written)))
     original, before, after = ([w.casefold() for w in words if w[0] != _WHOLE] for words in (original, before, after))
     if not original:
@@ -417,6 +458,13 @@ def _replace(page: Sequence[tuple[_Sentence, str]], original: list[str], before:
     if differ_in_numbers(pair):
         sentence.numbers.append(pair)
     sentence.replaced += _words_in(pair, before, after)
+
+
+def _are_letters(before: str, *two: str) -> bool:
+    """Return whether *two* words are letters by themselves, or units that stand after a number."""
+    if before[0] != _WHOLE and before[-1].isdecimal():
+        return all(len(word) <= MAX_UNIT and word.isalpha() and not is_unspaced(word) for word in two)
+    return all(map(_LETTER.fullmatch, two))
 
 
 def _words_in(pair: Replacement, before: list[str], after: list[str]) -> list[Replacement]:

@@ -161,7 +161,7 @@ def _letters(texts: Iterable[str]) -> str:
 
 
 def replaced_words(pair: Pair) -> Rejection | None:
-    """Reject a page with other numbers, names or negations in sentences that are nearly the original's."""
+    """Reject a page with other numbers, names, values or negations in sentences that are nearly the original's."""
     if (found := pair.comparison) is None:
         return None if pair.has_same_letters or pair.has_same_text else Rejection(Reason.NOT_COMPARED)
     # Where clauses match, a number must stand alone in the place of another one.
@@ -172,7 +172,10 @@ def replaced_words(pair: Pair) -> Rejection | None:
         return Rejection(Reason.OTHER_NAMES, _shown(found.other_names))
     if others := (*found.other_units, *found.other_symbols):
         return Rejection(Reason.OTHER_NUMBERS, _shown(others))
-    return Rejection(Reason.EXTRA_TEXT, found.negated) if found.negated else None
+    if found.other_slots:
+        return Rejection(Reason.EXTRA_TEXT, _shown(found.other_slots))
+    otherwise = found.negated or found.reordered
+    return Rejection(Reason.EXTRA_TEXT, otherwise) if otherwise else None
 
 
 def _is_pair(two: tuple[str, str]) -> bool:
