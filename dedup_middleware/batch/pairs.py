@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
@@ -22,11 +22,14 @@ from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
 from dedup_middleware.common.urls import canonical_identities, host_of
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.index.claims import OpenClaims
+from dedup_middleware.index.index import Index
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
 from dedup_middleware.index.schema import template_key
-from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
+from dedup_middleware.model import Action, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.recorder import Recorder
+from dedup_middleware.records.recorder import RecordMaker
+from dedup_middleware.stores import open_store
 from dedup_middleware.text.terminal import plural
 from dedup_middleware.visits.visit import Visit
 
@@ -184,28 +187,31 @@ def checked(job: Job, rows: Iterable[Any]) -> Iterator[Edge]:
     separated by commas); and, unless the page has no candidates, the id of one of them (``other``), the ``share`` of
     the text by which it was found, and its content (``original``).
     """
-    for _, of_host in groupby(rows, key=itemgetter("host")):
-        yield from _Host(job).edges(of_host)
+    with closing(open_store("memory:", fingerprint_scheme=job.fingerprint.scheme)) as store:
+        index = _Candidate(store, OpenClaims())
+        for _, of_host in groupby(rows, key=itemgetter("host")):
+            yield from _Host(job, index).edges(of_host)
+
+
+class _Candidate(Index):
+    """An empty store, and the one *original* of an archive that a page is compared with."""
+
+    original: Page
+
+    def text(self, number: int) -> list[str]:  # noqa: ARG002 - there is one
+        return kept_text(self.original)
+
+    def names(self, original: StoredPage, identities: Iterable[bytes]) -> bool:  # noqa: ARG002 - the same
+        return not {*canonical_identities(self.original.features, self.original.url)}.isdisjoint(identities)
 
 
 class _Host:
     """The pages of one host. What they share is noted as in a crawl: their site, and templates that they fill in."""
 
-    def __init__(self, job: Job) -> None:
-        # What a detector looks up in a store; of an archive there is one original at a time.
-        index: Any = SimpleNamespace(
-            eligibility=Eligibility(),
-            overrides=SimpleNamespace(mark=lambda *_: None),
-            is_template=lambda _: False,
-            suspect_drops=lambda _: iter(()),
-        )
+    def __init__(self, job: Job, index: _Candidate) -> None:
         self._index = index
         self._detector = Detector(index, job.fingerprint.hash, job.config.threshold)
-        listener: Any = SimpleNamespace(count=None)
-        preferences = self._detector.preferences
-        self._recorder = Recorder(
-            "", job.run, None, listener, listener.count, hash_clause=job.fingerprint.hash, preferences=preferences
-        )
+        self._records = RecordMaker("", job.run, job.fingerprint.hash)
 
     def edges(self, rows: Iterable[Any]) -> Iterator[Edge]:
         """Yield the edges of the pages in *rows*."""
@@ -252,9 +258,7 @@ class _Host:
             match = Match(stored, containment(distinctive, stored.hashes), stored.hashes & distinctive.keys())
         else:
             return Verdict(VerdictKind.NEW)
-        self._index.text = lambda _: kept_text(original)
-        names = {*canonical_identities(original.features, original.url)}
-        self._index.names = lambda _, identities: not names.isdisjoint(identities)
+        self._index.original = original
         try:
             verdict = self._detector.check_pair(page, match, distinctive.keys())
             return self._detector.preferences.applied(page, verdict, self._index)
@@ -267,7 +271,7 @@ class _Host:
         is_duplicate = verdict.kind is VerdictKind.DUPLICATE
         score = 0.0 if verdict.match is None else verdict.match.score
         visit = Visit(read.url, read.page, verdict, Action.DROP)
-        record = self._recorder.record(visit)
+        record = self._records.record(visit)
         values = {name: getattr(record, name) for name in FIELDS} | ({"time": read.time} if read.time else {})
         return Edge(page, other, place, int(is_duplicate), score, json.dumps(values).encode("ascii"))
 

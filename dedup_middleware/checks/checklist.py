@@ -39,8 +39,6 @@ MAX_NUMBER = 3
 # Characters of a line that a template adds to a text: "Ingredients", "Back to the newsroom".
 _MAX_LABEL = 30
 _has_digit = re.compile(r"\d").search
-# Four digits that are not a year: a text that has these somewhere has the same number.
-_LONG_NUMBER = re.compile(r"(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{4,}")
 
 
 # --- any two pages

@@ -47,103 +47,20 @@ _CLAUSES = (Reason.EXTRA_TEXT, Reason.OTHER_NUMBERS)
 EVIDENCE_MILLISECONDS = 100
 
 
-class Recorder:
-    """Counts and records the pages of one *crawl* of *spider*; *fail* gets trouble with the records or the store."""
+class RecordMaker:
+    """Makes the records of the pages of one *crawl* of *spider*; *find* returns the stored page with an identity."""
 
-    def __init__(  # noqa: PLR0913 - what a recorder needs
+    def __init__(
         self,
         spider: str,
         crawl: str,
-        log: RecordLog | None,
-        listener: Listener,
-        fail: Callable[[DedupError | UnreadableError], None],
-        *,
         hash_clause: Callable[[str], bytes],
-        preferences: Preferences,
-        begin: CrawlLine | None = None,
         find: Callable[[bytes], StoredPage | None] = lambda _: None,
     ) -> None:
-        """*begin* is written before the first record; *find* returns the stored page with an identity."""
-        self.counts = Counts()
         self._spider = spider
         self._crawl = crawl
-        self._log = log
-        self._has_new = begin is None or begin.has_new
-        # The line to write before the next one; and the last line, as far as it is known.
-        self._begin = begin
-        self._end = None if begin is None else replace(begin, event="end")
-        self._listener = listener
-        self._fail = fail
         self._hash_clause = hash_clause
         self._find = find
-        self._alarms: Alarms | None = Alarms(listener, preferences)
-
-    def resume_from(self, before: Recorder) -> None:
-        """Share the counts of *before*, the recorder of the same crawl until now."""
-        self.counts, self._alarms, self._begin, self._end = before.counts, before._alarms, before._begin, before._end
-
-    def finished(self, visit: Visit) -> None:
-        """Count and record *visit*."""
-        record = self.record(visit, briefly=True)
-        for name, number in self.counts.add(record):
-            self._listener.count(name, number)
-        if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.released:
-            self._write(record)
-        if self._alarms is not None and not visit.released:
-            try:
-                self._alarms.finished(visit)
-            except Exception as error:  # noqa: BLE001 - a plugin bug: the crawl goes on without warnings
-                self._alarms = None
-                self._listener.warn(f"{error!r} while hosts were watched; please report it")
-
-    def gone(self, url: str) -> None:
-        """Count and record that the page at *url*, which the store has, is gone."""
-        record = Record(_now(), self._spider, self._crawl, url, VerdictKind.GONE.value)
-        for name, number in self.counts.add(record):
-            self._listener.count(name, number)
-        self._write(record)
-
-    def request_last(self) -> None:
-        """Count a request that is fetched last."""
-        if self._end is not None:
-            self._end.requests_last += 1
-
-    def ends(self, reason: str) -> None:
-        """Note why the crawl ends."""
-        if self._end is not None:
-            self._end.reason = reason
-
-    def fetched_last(self, forms: list[FormLast]) -> None:
-        """Note which *forms* were fetched last."""
-        if self._end is not None:
-            self._end.last = forms
-
-    def _write(self, *lines: Record | CrawlLine) -> None:
-        if self._log is None:
-            return
-        try:
-            if self._begin is not None:
-                self._log.append(self._begin)
-                self._begin = None
-            for line in lines:
-                self._log.append(line)
-        except TROUBLE as error:
-            self._fail(error)
-
-    def released(self, pages: Sequence[StoredPage]) -> None:
-        """Record that these *pages* are not duplicates after all, in a program: it stores no dropped items."""
-        self._write(*map(self._record_of_released, pages))
-
-    def close(self) -> None:
-        """Write that the crawl has ended, and close the file."""
-        if self._end is not None:
-            self._end.time = _now()
-            self._write(self._end)
-        if self._log is not None:
-            try:
-                self._log.close()
-            except TROUBLE as error:
-                self._fail(error)
 
     def evidence(self, visit: Visit) -> list[str]:
         """Return the first repeated sentences of a page, in reading order."""
@@ -239,6 +156,102 @@ class Recorder:
             message=Reason.RELEASED.message,
             title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
         )
+
+
+class Recorder(RecordMaker):
+    """Counts and records the pages of one crawl; *fail* gets trouble with the records or the store."""
+
+    def __init__(  # noqa: PLR0913 - what a recorder needs
+        self,
+        spider: str,
+        crawl: str,
+        log: RecordLog | None,
+        listener: Listener,
+        fail: Callable[[DedupError | UnreadableError], None],
+        *,
+        hash_clause: Callable[[str], bytes],
+        preferences: Preferences,
+        begin: CrawlLine | None,
+        find: Callable[[bytes], StoredPage | None],
+    ) -> None:
+        """*begin* is written before the first record."""
+        super().__init__(spider, crawl, hash_clause, find)
+        self.counts = Counts()
+        self._log = log
+        self._has_new = begin is None or begin.has_new
+        # The line to write before the next one; and the last line, as far as it is known.
+        self._begin = begin
+        self._end = None if begin is None else replace(begin, event="end")
+        self._listener = listener
+        self._fail = fail
+        self._alarms: Alarms | None = Alarms(listener, preferences)
+
+    def resume_from(self, before: Recorder) -> None:
+        """Share the counts of *before*, the recorder of the same crawl until now."""
+        self.counts, self._alarms, self._begin, self._end = before.counts, before._alarms, before._begin, before._end
+
+    def finished(self, visit: Visit) -> None:
+        """Count and record *visit*."""
+        record = self.record(visit, briefly=True)
+        for name, number in self.counts.add(record):
+            self._listener.count(name, number)
+        if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.released:
+            self._write(record)
+        if self._alarms is not None and not visit.released:
+            try:
+                self._alarms.finished(visit)
+            except Exception as error:  # noqa: BLE001 - a plugin bug: the crawl goes on without warnings
+                self._alarms = None
+                self._listener.warn(f"{error!r} while hosts were watched; please report it")
+
+    def gone(self, url: str) -> None:
+        """Count and record that the page at *url*, which the store has, is gone."""
+        record = Record(_now(), self._spider, self._crawl, url, VerdictKind.GONE.value)
+        for name, number in self.counts.add(record):
+            self._listener.count(name, number)
+        self._write(record)
+
+    def request_last(self) -> None:
+        """Count a request that is fetched last."""
+        if self._end is not None:
+            self._end.requests_last += 1
+
+    def ends(self, reason: str) -> None:
+        """Note why the crawl ends."""
+        if self._end is not None:
+            self._end.reason = reason
+
+    def fetched_last(self, forms: list[FormLast]) -> None:
+        """Note which *forms* were fetched last."""
+        if self._end is not None:
+            self._end.last = forms
+
+    def _write(self, *lines: Record | CrawlLine) -> None:
+        if self._log is None:
+            return
+        try:
+            if self._begin is not None:
+                self._log.append(self._begin)
+                self._begin = None
+            for line in lines:
+                self._log.append(line)
+        except TROUBLE as error:
+            self._fail(error)
+
+    def released(self, pages: Sequence[StoredPage]) -> None:
+        """Record that these *pages* are not duplicates after all, in a program: it stores no dropped items."""
+        self._write(*map(self._record_of_released, pages))
+
+    def close(self) -> None:
+        """Write that the crawl has ended, and close the file."""
+        if self._end is not None:
+            self._end.time = _now()
+            self._write(self._end)
+        if self._log is not None:
+            try:
+                self._log.close()
+            except TROUBLE as error:
+                self._fail(error)
 
 
 def _shown_of(visit: Visit) -> dict[str, Any]:

@@ -176,7 +176,6 @@ def _detail(record: Record) -> dict[str, Any]:
         "difference": _cut(record.difference, MAX_DIFFERENCES, DIFFERENCE_CHARACTERS),
         "bytes": record.bytes,
         "items_dropped": record.items_dropped,
-        "original_crawl": record.original_crawl,
         "texts": None,
     }
 
