@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import away_store
 import pytest
 from crawling import Outcome, Running, write_job
-from library import clause
+from library import Library, clause
 from local_site import Answer, wait_until
 from prose import article, blog, story
 from redis_server import RedisServer
@@ -25,7 +25,8 @@ from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.opening import deduplication_of, open_at_once
 from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import DedupError, StoreAwayError
-from dedup_middleware.model import Action
+from dedup_middleware.model import Action, VerdictKind
+from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import STORES, open_store
 from dedup_middleware.visits.visit import Fate, Listener
@@ -311,6 +312,19 @@ def test_a_program_opens_it_again(tmp_path: Path, monkeypatch):
         with Deduplicator(uri) as again:
             assert again.add("http://elsewhere/d", paragraphs=first).is_duplicate
             assert again.add("http://site/e", paragraphs=other).verdict == "new"
+
+
+def test_a_duplicate_whose_drop_cannot_be_written_is_unchecked(monkeypatch):
+    library = Library()
+    library.visit("http://site/a", story(1))
+
+    def write(*_: object) -> None:
+        raise StoreAwayError("the server is away", "start it")
+
+    monkeypatch.setattr("dedup_middleware.index.index.PageWrite.write", write)
+    visit = library.visit("http://elsewhere/b", story(1))
+    assert (visit.verdict.kind, visit.verdict.reason) == (VerdictKind.UNCHECKED, Reason.STORE_UNREACHABLE)
+    assert (visit.items_kept, visit.items_dropped) == (1, 0)
 
 
 # --- wherever it happens

@@ -36,8 +36,9 @@ _SETUP = """
     PRAGMA journal_mode = WAL; PRAGMA cache_size = -262144;
     CREATE TABLE pages (page bigint, host bigint, url bigint, text bigint, content binary);
     CREATE TABLE postings (page bigint, host bigint, clause bigint, share bigint)"""
-# A process takes half a second to start, as long as the pages of so many bytes of an archive take, packed or not.
-_PROCESS_BYTES = 2**21
+# A process takes half a second to start, and one is started for three steps: as long as the pages of so many bytes of
+# an archive take, packed or not.
+_PROCESS_BYTES = 2**22
 # Rows that a process writes at once, and seconds for which it waits until others have written.
 _WRITTEN, _PATIENCE = 256, 600
 # Partitions of a shuffle: a few for each core, and none with more than the pages of so many bytes of the archive.

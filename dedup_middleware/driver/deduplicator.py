@@ -371,6 +371,8 @@ class Deduplication:
                 return Decision(Fate.DROP, item)
         except TROUBLE as error:
             self.fail(error)
+            if not visit.items_dropped:
+                self.verdicts.give(visit)
             return None
         if drop is not None:
             visit.items_would_drop += visit.action is Action.DRY_RUN
