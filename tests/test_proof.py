@@ -413,6 +413,10 @@ def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal() -> No
 
     assert verdicts((HERE, gauge(412)), (THERE, gauge(412))) == ["new", "duplicate"]
     assert_kept((HERE, gauge(412)), (THERE, gauge(578)))
+    with_tick, without = (
+        gauge(412).replace("<main>", f"<main><p>Works without a network: {sign}</p>") for sign in "✓✗"
+    )
+    assert verdicts((HERE, with_tick), (THERE, without)) == ["new", "related"]
 
 
 def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address() -> None:

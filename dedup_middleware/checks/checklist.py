@@ -161,7 +161,7 @@ def _letters(texts: Iterable[str]) -> str:
 def replaced_words(pair: Pair) -> Rejection | None:
     """Reject a page with other numbers, names, values or negations in sentences that are nearly the original's."""
     if (found := pair.comparison) is None:
-        return None if pair.has_same_letters or pair.has_same_text else Rejection(Reason.NOT_COMPARED)
+        return None if pair.has_same_text or _has_same_symbols(pair) else Rejection(Reason.NOT_COMPARED)
     # Where clauses match, a number must stand alone in the place of another one.
     numbers = [two for two in found.other_numbers if pair.is_nearly or _is_pair(two)]
     if numbers:
@@ -174,6 +174,15 @@ def replaced_words(pair: Pair) -> Rejection | None:
         return Rejection(Reason.EXTRA_TEXT, _shown(found.other_slots))
     otherwise = found.negated or found.reordered
     return Rejection(Reason.EXTRA_TEXT, otherwise) if otherwise else None
+
+
+def _has_same_symbols(pair: Pair) -> bool:
+    """Return whether two texts have the same letters, and what is stored the same symbols. O(characters)."""
+    if not pair.has_same_letters:
+        return False
+    # The digest of the letters has all characters beyond the stored text, which may be cut a word earlier.
+    here, there = token_row(cut_to(pair.page.paragraphs, TEXT_LIMIT)).rstrip(), pair.row_of_original.rstrip()
+    return here.startswith(there) or there.startswith(here)
 
 
 def _is_pair(two: tuple[str, str]) -> bool:
