@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedup_middleware.checks import naming
@@ -229,13 +230,19 @@ def other_content(pair: Pair) -> Rejection | None:
     here, there = pair.here, pair.there
     if names_other(here.named, pair.original.url) or names_other(there.named, pair.page.url):
         return Rejection(Reason.DIFFERENT_CONTEXT)
-    own = new_title(pair) or new_text(pair)
     # As written: "re-sign" is no "resign", and "1-10" no "11-0". The digest has the letters beyond the stored text.
     is_equal = pair.has_same_letters and [*cut_to(pair.page.paragraphs, TEXT_LIMIT)] == [*pair.text]
-    is_equal = is_equal and here.content == there.content != b"" and here.facts == there.facts
-    if own or not is_equal:
-        return own or Rejection(Reason.DIFFERENT_CONTEXT)
-    return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT) if _has_little_text(pair) else None
+    if is_equal and here.content == there.content != b"" and here.facts == there.facts:
+        return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT) if _has_little_text(pair) else None
+    return new_title(pair) or new_text(_without_equal_lines(pair)) or Rejection(Reason.DIFFERENT_CONTEXT)
+
+
+def _without_equal_lines(pair: Pair) -> Pair:
+    """Return *pair* with the lines that only one of both has: what differs is found there in a fifth of the time."""
+    here, there = [*pair.page.paragraphs], [*pair.text]
+    both = set(here).intersection(there)
+    own, others = ([line for line in lines if line not in both] for lines in (here, there))
+    return replace(pair, page=replace(pair.page, paragraphs=own), load_text=lambda: others)
 
 
 # Quick checks first.
