@@ -110,7 +110,10 @@ def own_edits(lines: Iterable[str], pair: Pair) -> list[Edit]:
         # A template has its own labels and its own way to show links.
         lines = [line for line in lines if len(line) >= _MAX_LABEL or not reduced_once(line).isalpha()]
         lines, text = ([*without_links(each)] for each in (lines, text))
-    return [edit for edit in differences(lines, text) if not _is_moved(edit.sentence, pair)]
+    edits = differences(lines, text)
+    # A sentence may have many.
+    moved = {sentence for sentence in {edit.sentence for edit in edits} if _is_moved(sentence, pair)}
+    return [edit for edit in edits if edit.sentence not in moved]
 
 
 def _is_known(line: str, pair: Pair) -> bool:
