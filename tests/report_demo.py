@@ -70,7 +70,8 @@ _FORGED = Record(
 _FORGED_NEAR_MISS = replace(
     _FORGED, url=f"javascript:alert(5)//{OVERRIDE}", verdict="related", outcome="kept", score=0.7
 )
-_EDITS = ((" said ", " told us "), ("the ", "that "), ("，", "，据悉"))
+# It adds words: a text in which only one or two are replaced is another text.
+_EDITS = ((" said ", " has said "), ("the ", "the very "), ("，", "，据悉"))
 
 
 @dataclass(frozen=True, slots=True)
