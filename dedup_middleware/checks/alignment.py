@@ -462,9 +462,10 @@ def _replace(page: Sequence[tuple[_Sentence, str]], original: list[str], before:
 
 def _are_letters(before: str, *two: str) -> bool:
     """Return whether *two* words are letters by themselves, or units that stand after a number."""
-    if before[0] != _WHOLE and before[-1].isdecimal():
-        return all(len(word) <= MAX_UNIT and word.isalpha() and not is_unspaced(word) for word in two)
-    return all(map(_LETTER.fullmatch, two))
+    if all(map(_LETTER.fullmatch, two)):
+        return True
+    is_number = before[0] != _WHOLE and before[-1].isdecimal()
+    return is_number and all(len(word) <= MAX_UNIT and word.isalpha() and not is_unspaced(word) for word in two)
 
 
 def _words_in(pair: Replacement, before: list[str], after: list[str]) -> list[Replacement]:
