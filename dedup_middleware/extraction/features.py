@@ -10,7 +10,6 @@ import json
 import re
 from functools import lru_cache
 from hashlib import sha256
-from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
 from lxml import etree
@@ -19,9 +18,10 @@ from xxhash import xxh32_digest
 from dedup_middleware.extraction.marks import icon_of, mark_of
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
+from dedup_middleware.text.characters import LETTER_MARKS
 from dedup_middleware.text.clauses import MONTHS, folded, one_line, without_separators
 from dedup_middleware.text.titles import without_view
-from dedup_middleware.text.words import SIGNS
+from dedup_middleware.text.words import LETTERS, SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -173,7 +173,9 @@ _MAY_BE_TIME = re.compile(
 _HAS_NUMBER = re.compile(r"[\d¼-¾⅐-⅞]")
 _NUMBER = re.compile(r"\d+(?:[.,/⁄:x×-]\d+)*")
 # What stands after a number: a unit, or a noun of one or two words.
-_UNIT = re.compile(r" *([%‰°€£¥₹₽$]|[^\W\d_]+(?:[ .-]{1,2}[^\W\d_]+)?)")
+_UNIT = re.compile(rf" *([%‰°€£¥₹₽$]|{LETTERS}(?:[ .-]{{1,2}}{LETTERS})?)")
+_WORDS = re.compile(LETTERS)
+_IN_WORD = re.compile(rf"[\w{LETTER_MARKS}]")
 _JOINED = str.maketrans(".-", "  ")
 _CURRENCY, _SIGNS = frozenset("$€£¥₹₽#№"), frozenset("-−+")
 _LABEL_LENGTH = 24
@@ -204,7 +206,7 @@ def facts_of(text: str, *, counts: bool = True) -> Iterator[str]:
     for number in _NUMBER.finditer(text):
         unit = found[1].translate(_JOINED) if (found := _UNIT.match(text, number.end())) else ""
         before = text[max(0, number.start() - _LABEL_LENGTH) : number.start()]
-        sign = before[-1:] if before[-1:] in _SIGNS and not before[-2:-1].isalnum() else ""
+        sign = before[-1:] if before[-1:] in _SIGNS and not _IN_WORD.match(before[-2:-1]) else ""
         currency = before.rstrip(" -−+")[-1:]
         if currency in _CURRENCY:
             yield f"{currency}{sign}{number[0]} {unit}"
@@ -266,4 +268,6 @@ def facts_of_data(data: object, most: int) -> Iterator[str]:
 
 
 def _last_word(text: str) -> str:
-    return "".join(takewhile(str.isalpha, reversed(text.rstrip(" -−+").rstrip(":.").rstrip())))[::-1]
+    text = text.rstrip(" -−+").rstrip(":.").rstrip()
+    word = next(iter(_WORDS.findall(text)[-1:]), "")
+    return word if text.endswith(word) else ""
