@@ -140,10 +140,10 @@ class Deduplicator:
         too_little_text
         """
         _, visit = self._examined(url, html, item, content)
-        if visit.is_duplicate and item is not None:
+        if visit.is_duplicate:
             found = self._deduplication.check_item(visit, item)
-            visit.verdict = found.verdict
-            if found.rejection is not None:
+            visit.verdict = replace(found.verdict, candidates=())
+            if found.rejection is not None and visit.is_duplicate:
                 visit.overrule(found.rejection)
         return self._deduplication.recorder.record(visit)
 

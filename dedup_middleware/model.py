@@ -396,6 +396,8 @@ class Match:
     """Share of the new page's non-boilerplate text that *original* contains, 0-1."""
     shared: frozenset[bytes] = field(repr=False)
     """Hashes of the clauses that *original* contains."""
+    counted: frozenset[bytes] = field(default=frozenset(), repr=False, compare=False)
+    """Hashes of the clauses of the page that count beside *original*; empty for all."""
 
 
 class Rejection(NamedTuple):
@@ -432,3 +434,5 @@ class Verdict:
     """What the page, or its item, has and the match lacks, for which it was kept."""
     changes: Changes = field(default_factory=Changes)
     """What has changed on a page that the store has; nothing if it has not."""
+    candidates: tuple[Match, ...] = field(default=(), repr=False)
+    """Of a duplicate that is not judged yet: the originals that it may repeat, the best first."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import xxhash
 
 from dedup_middleware.api import PageContent, Reading
-from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Preferences
+from dedup_middleware.checks.detector import Preferences
 from dedup_middleware.common import bounded
 from dedup_middleware.common.registry import required
 from dedup_middleware.common.urls import host_of, without_secrets
@@ -29,6 +29,7 @@ from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.schema import whole_text_key
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.model import TEXT_LIMIT
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.page_reader import PageReader
@@ -363,7 +364,7 @@ def kept_text(page: Page) -> list[str]:
 def _shares(page: Page) -> dict[int, int]:
     """Return the clauses of *page* with their shares; none if it has too little text to be an original."""
     total = page.fingerprint.weight
-    if total < MIN_DISTINCTIVE_WEIGHT:
+    if total < MIN_TEXT_WEIGHT:
         return {}
     shares = {number_of(clause): WHOLE * weight // total for clause, weight in page.fingerprint.weights.items()}
     if (key := whole_text_key(page.fingerprint.exact_digest, page.features)) is not None:

@@ -25,7 +25,7 @@ from dedup_middleware.common.registry import required
 from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
-from dedup_middleware.index.index import MAX_HOLDERS, item_texts, puts_of
+from dedup_middleware.index.index import MAX_HOLDERS, packed_item_text, puts_of
 from dedup_middleware.index.transfer import lines_of
 from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
 
@@ -171,11 +171,11 @@ def _stored(job: Job, rows: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None
             shared = frozenset() if original is None else original.hashes & stored.hashes
             listed = schema.listed([stored]).difference(schema.clause_keys(shared))
             yield from ((key, None, stored.number) for key in listed)
-        texts, named = item_texts(stored), schema.encode_number(stored.number)
+        named = schema.encode_number(stored.number)
         pairs = puts_of(
             stored,
             schema.encode_text(page.paragraphs, TEXT_LIMIT),
-            schema.encode_text(texts, TEXT_LIMIT) if texts else None,
+            packed_item_text(stored, page.paragraphs),
         )
         pairs += [(schema.canonical_key(identity), named) for identity in canonical_identities(page.features, page.url)]
         # The greatest value of a key is taken.

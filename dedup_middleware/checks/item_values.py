@@ -21,7 +21,7 @@ from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import clauses, pieces, weight
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, clauses, pieces, weight
 from dedup_middleware.text.words import symbols_of
 
 if TYPE_CHECKING:
@@ -54,8 +54,6 @@ WEB = ("http://", "https://")
 MAX_PATH = 200
 #: Characters of a URL that is compared.
 MAX_URL = 2_000
-#: Less than this, in letters, is a value rather than a text: in clauses that count, for others are in no fingerprint.
-MAX_VALUE_WEIGHT = 150
 #: Characters of a value, with its markup: longer ones are texts.
 MAX_SHORT = 2_000
 # A moment in words: "Wednesday, 25-Nov-2026 23:11:02.123456 +0000".
@@ -143,7 +141,7 @@ def _short_text(value: str) -> str:
     if len(value) > MAX_SHORT:
         return ""
     text = " ".join(cast("Iterator[str]", parse(value).itertext())) if is_markup(value) else value
-    return "" if _is_long(text) and sum(each for _, each in clauses(text)) >= MAX_VALUE_WEIGHT else text
+    return "" if _is_long(text) and sum(each for _, each in clauses(text)) >= MIN_TEXT_WEIGHT else text
 
 
 def innermost(path: str) -> str:
@@ -237,7 +235,7 @@ def is_markup(text: str) -> bool:
 
 
 def _is_long(text: str) -> bool:
-    return len(text) >= MAX_VALUE_WEIGHT or (not text.isascii() and weight(text) >= MAX_VALUE_WEIGHT)
+    return len(text) >= MIN_TEXT_WEIGHT or (not text.isascii() and weight(text) >= MIN_TEXT_WEIGHT)
 
 
 def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.checks.alignment import is_dated, is_label
+from dedup_middleware.checks.edits import is_dated
 from dedup_middleware.extraction.features import all_facts, has_number
 from dedup_middleware.model import Changes, PageFeatures
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import one_line, sentences
+from dedup_middleware.text.clauses import is_label, one_line, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -30,9 +30,9 @@ _UNPACKING_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)', re.DOTALL)
 
 
-def unpacked(packed: bytes, most: int) -> bytes:
-    """Return the bytes that zlib has *packed*, if they are at most *most*."""
-    stream = zlib.decompressobj()
+def unpacked(packed: bytes, most: int, dictionary: bytes = b"") -> bytes:
+    """Return the bytes that zlib has *packed*, with this *dictionary* if it has one, if they are at most *most*."""
+    stream = zlib.decompressobj(zdict=dictionary) if dictionary else zlib.decompressobj()
     try:
         found = stream.decompress(packed, most + 1)
     except zlib.error as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.item_check import item_changes
@@ -51,35 +52,41 @@ def given_again(
 def item_verdict(
     visit: Visit, item: Any, detector: Detector, check: ItemCheck, wanting: Callable[[Any], frozenset[str]]
 ) -> ItemVerdict:
-    """Return whether an *item* of a duplicate repeats what its original gave, to each of the feeds that want it.
+    """Return whether an *item* of a duplicate repeats what an original gave, to each of the feeds that want it.
 
-    If not, there may be another original. `UncheckableError` for an item that cannot be read.
+    The first item judges the page: it is a duplicate of an original that has what the item has, or none. Later ones are
+    compared with that original. `UncheckableError` for an item that cannot be read.
     """
     assert visit.page is not None
     wanted, verdict, match = wanting(item), visit.verdict, visit.verdict.match
     page = within(visit.page, visit.budget)
+
+    def rejects(original: StoredPage) -> Rejection | None:
+        # What the items of an open claim contain, and which feeds have them, is known once it has ended.
+        is_missing = not original.pending and not original.kept.has_reached(wanted)
+        return Rejection(Reason.ORIGINAL_MISSING_FROM_FEED) if is_missing else None
+
     with visit.budget:
         text = check.read(page, item, visit.budget)
-        if visit.read is not None:
+        if visit.read is not None or match is None:
             # Of a page that was not read: the item was dropped before, for what is as it was.
             return ItemVerdict(verdict, text.has_text or None)
-
-        def rejects(original: StoredPage) -> Rejection | None:
-            if original.pending:
-                return None  # what its items contain is known once it is durable
-            if not original.kept.has_reached(wanted):
-                return Rejection(Reason.ORIGINAL_MISSING_FROM_FEED)
-            return check.rejection(page, text, original, detector)
-
-        rejection = None if match is None else rejects(match.original)
-        if rejection and not visit.items_dropped and not visit.items_kept:
-            another = detector.check(page, rejects=rejects)
-            if another.kind is VerdictKind.DUPLICATE:
-                verdict, rejection = another, None
-        return ItemVerdict(verdict, False if rejection else text.has_text or None, rejection)
+        judged = detector.judge(page, verdict if verdict.candidates else replace(verdict, candidates=(match,)), text, rejects)
+        if judged.kind is VerdictKind.DUPLICATE:
+            return ItemVerdict(judged, text.has_text or None)
+        rejection = Rejection(Reason(judged.reason) if judged.reason else Reason.BELOW_THRESHOLD, judged.difference)
+        return ItemVerdict(judged if verdict.candidates else verdict, repeats=False, rejection=rejection)
 
 
 def _own(visit: Visit, index: Index) -> StoredPage | None:
     if visit.stored is None or visit.claimed is None or not visit.stored.pending:
         return visit.stored
     return next((page for page in index.same(visit.claimed.identities) if page.original is None), None)
+
+
+def page_verdict(visit: Visit, detector: Detector) -> ItemVerdict:
+    """Return whether the page of a duplicate repeats its original, where no item is compared."""
+    assert visit.page is not None
+    with visit.budget:
+        judged = detector.judge(within(visit.page, visit.budget), visit.verdict)
+    return ItemVerdict(judged, repeats=judged.kind is VerdictKind.DUPLICATE)

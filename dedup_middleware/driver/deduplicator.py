@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
-from dedup_middleware.driver.comparing import given_again, item_verdict
+from dedup_middleware.driver.comparing import given_again, item_verdict, page_verdict
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
@@ -230,6 +230,8 @@ class Deduplication:
                 return [Decision(Fate.WAIT, item)]
             if found is None:
                 visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
+            elif not visit.is_duplicate:
+                found = None
         visit.items += 1
         if found is None:
             again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
@@ -272,17 +274,23 @@ class Deduplication:
 
     def _compare(self, visit: Visit, item: Any, *, is_compared: bool) -> ItemVerdict | None:
         """Return `check_item`; ``None`` if the original of the duplicate, or what it gives, is not durable yet."""
+        if visit.original_is_pending and not visit.verdict.candidates and not self.has_failed:
+            return None
+        before = visit.verdict
+        found = self.check_item(visit, item if is_compared else None)
+        # An original that this crawl is keeping again may give more than before, and to more feeds.
+        open_ = [m for m in before.candidates or (before.match,) if m is not None and m.original.number in self._open]
+        if found.repeats is False and open_ and not self.has_failed:
+            visit.verdict = replace(before, match=open_[0])
+            return None
+        visit.verdict = found.verdict
         if visit.original_is_pending and not self.has_failed:
             return None
-        found = self.check_item(visit, item) if is_compared else ItemVerdict(visit.verdict, repeats=True)
-        if found.verdict is not visit.verdict and visit.page is not None:
-            visit.verdict = found.verdict
-            visit.suspected_template = self.detector.suspected_template(visit.page, found.verdict)
-        match = visit.verdict.match
-        # An original that this crawl is keeping again may give more than before, and to more feeds.
-        gives_more = match is not None and found.repeats is False and match.original.number in self._open
-        may_wait = (visit.original_is_pending or gives_more) and not self.has_failed
-        return None if may_wait else found
+        if not visit.is_duplicate:
+            self._claim(visit, check=True)
+            if visit.is_duplicate:
+                return self._compare(visit, item, is_compared=is_compared)
+        return found
 
     def end(self, visit: Visit, *, is_complete: bool = True) -> list[Decision]:
         """End the output, count and record the page; return what becomes of the items that are held.
@@ -290,6 +298,10 @@ class Deduplication:
         If the output is not *complete*, because the callback has failed or was abandoned, the page owns nothing.
         """
         ended = after(visit.output, Event.END)
+        if visit.verdict.candidates and visit.page is not None:
+            # No item has come.
+            visit.verdict = self.check_item(visit, None).verdict
+            visit.verdict = replace(visit.verdict, candidates=())
         if visit.holds_rejected:
             if visit.items == 1:
                 self.overrule(visit, visit.rejection)
@@ -317,6 +329,8 @@ class Deduplication:
     def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
         """Return `item_verdict` on an *item* of a duplicate. It is kept if it cannot be read, or if the store fails."""
         try:
+            if item is None:
+                return page_verdict(visit, self.detector)
             return item_verdict(visit, item, self.detector, self.item_check, self.feeds_wanting)
         except UncheckableError as error:
             return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
@@ -511,7 +525,6 @@ class Deduplication:
             self._listener.count("unread", 1)
         try:
             self.drops.remember_undropped(visit)
-            self.drops.release_recognised(visit, self.detector, self.reader)
         except TROUBLE as error:
             self.fail(error)
 

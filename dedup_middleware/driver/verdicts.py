@@ -53,10 +53,7 @@ class Verdicts:
             return None
         budget.pause()
         page, verdict = found
-        template = self._detector.suspected_template(page, verdict)
-        return Visit(
-            fetched.url, page, verdict, action, budget, read=read, version=version, suspected_template=template
-        )
+        return Visit(fetched.url, page, verdict, action, budget, read=read, version=version)
 
     def _find_unread(self, fetched: Fetched) -> tuple[Page, Verdict] | None:
         page = None if self.has_failed else self._index.unchanged(fetched, self._run)
@@ -81,7 +78,6 @@ class Verdicts:
                     if visit.verdict.kind is VerdictKind.DUPLICATE:
                         if visit.is_exempt:
                             visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
-                        visit.suspected_template = self._detector.suspected_template(page, visit.verdict)
             except TROUBLE as error:
                 self._fail(error)
             else:

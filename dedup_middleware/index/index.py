@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.common.urls import canonical_identities
-from dedup_middleware.index import schema
+from dedup_middleware.index import schema, shown
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.lookup import ALL, Lookup
 from dedup_middleware.model import TEXT_LIMIT, Kept, Scope, StoredPage, now
@@ -200,11 +200,10 @@ class Index(Lookup):
             self._met_by = page.run
             return None
         stored = replace(known, kept=Kept(page.run, now(), reached), item_content=page.item_content)
-        texts = item_texts(stored)
         changes = PageWrite(self, page.run)
         changes.puts += items(known.number)
         changes.put_page(stored, None, body=page.body_digest)
-        packed = schema.encode_text(texts, TEXT_LIMIT) if texts else None
+        packed = packed_item_text(stored, self._text(schema.text_key(known.number)))
         changes.put_or_delete(schema.item_text_key(known.number), packed)
         changes.write()
         self.open_claims.touch(stored)
@@ -232,19 +231,15 @@ class Index(Lookup):
         page: Page,
         match: Match,
         items: Callable[[int, bool], Changed] = lambda *_: ((), ()),
-        *,
-        template: bytes = b"",
     ) -> int:
         """Store that *page* repeats ``match.original``, without postings, so that it can never own; return its number.
 
         Call it within :meth:`atomically`. In one batch with the puts and deletes of *items*, which gets that number,
-        and whether the page was stored before. *template* is the key of the text that it may fill in, if any.
+        and whether the page was stored before.
         """
         own = self.own(page)
         changes = PageWrite(self)
         number = own[0].number if own else self.new_number(page.url)
-        if template:
-            changes.puts.append((schema.suspect_key(template, number), b""))
         puts, deletes = items(number, bool(own))
         changes.puts += puts
         changes.deletes += deletes
@@ -289,12 +284,15 @@ class Index(Lookup):
             page.suppressed,
             page.note,
         )
-        texts = item_texts(stored)
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
+        if not own and not page.source:
+            before = self.shown_on(page.url)
+            if (now := shown.updated(before, page)) != before:
+                changes.puts.append((schema.shown_key(page.url, self.store.header.key), shown.encode(now)))
         text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
-        item_text = schema.encode_text(texts, TEXT_LIMIT) if texts else None
+        item_text = packed_item_text(stored, page.paragraphs)
         changes.put_page(stored, text, item_text, body_digest)
-        if own and not texts:
+        if own and item_text is None:
             changes.deletes.append(schema.item_text_key(stored.number))
         for other in own[1:]:
             changes.remove_page(other)
@@ -331,12 +329,12 @@ def _has_given(known: StoredPage, page: Page) -> bool:
     return now.hashes <= before.hashes and now.values <= before.values and before.has_text >= now.has_text
 
 
-def item_texts(stored: StoredPage) -> tuple[str, ...]:
-    """Return the text of the items of *stored*, unless that is its own text, or none."""
+def packed_item_text(stored: StoredPage, text: Sequence[str]) -> bytes | None:
+    """Return the text of the items of *stored*, packed beside its own *text*; ``None`` if it is that, or none."""
     content = stored.item_content
-    if content is None or not content.has_text or content.is_text_of(stored.hashes):
-        return ()
-    return content.texts
+    if content is None or not content.has_text or [*content.texts] == [*text]:
+        return None
+    return schema.encode_text(content.texts, TEXT_LIMIT, text)
 
 
 def _superseded_by(stored: StoredPage, former: StoredPage, known: Iterable[StoredPage]) -> list[StoredPage]:

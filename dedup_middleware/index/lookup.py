@@ -11,8 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.common.urls import host_of
-from dedup_middleware.index import schema
+from dedup_middleware.index import schema, shown
 from dedup_middleware.index.overrides import Overrides
+from dedup_middleware.index.vocabulary import Vocabulary
 from dedup_middleware.model import Eligibility, Fingerprint, Match, Page, is_cut
 from dedup_middleware.text import titles
 
@@ -32,12 +33,6 @@ COMMON_IN_STORE = 3
 ALL = Eligibility()
 # Pages of which is remembered what was read, from the check to the end of their items.
 _RECENT = 64
-
-
-def own_template_id(page: Page) -> bytes:
-    """Return the template hash that other pages of the host of *page* have for the text of *page*."""
-    title = "" if page.features is None else titles.main_part(page.features.title, page.features.heading)
-    return schema.template_hash(host_of(page.url), page.fingerprint.digest, title)
 
 
 class Found(NamedTuple):
@@ -77,6 +72,7 @@ class Lookup:
         self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
     ) -> None:
         self.store = store
+        self.vocabulary = Vocabulary(store)
         self.eligibility = eligibility
         self.open_claims = claims
         self.beside = beside
@@ -188,9 +184,11 @@ class Lookup:
 
     def item_text(self, original: StoredPage) -> list[str]:
         """Return what is kept of the text of the items of *original*; empty if nothing is. One read."""
-        if original.item_content is None or original.item_content.is_text_of(original.hashes):
-            return self.text(original.number)
-        return self._text(schema.item_text_key(original.number))
+        text = self.text(original.number)
+        if original.item_content is None or original.pending:
+            return text
+        (value,) = self.store.get_many([schema.item_text_key(original.number)])
+        return text if value is None else schema.decode_text(value, text)
 
     def gave_the_same(self, page: Page, content: ItemContent, *, several: bool) -> bool:
         """Return whether an unread original still owns the same text, now that its items have this *content*.
@@ -225,6 +223,19 @@ class Lookup:
     def host_mark(self, url: str) -> int:
         """Return what stands for the host of *url* in the numbers of its pages."""
         return schema.host_mark(url, self.store.header.key)
+
+    def shown_on(self, url: str) -> dict[bytes, int]:
+        """Return on how many pages of the host of *url* what they have shown stands, by hash. One read at most."""
+        (value,) = self.store.get_recent([schema.shown_key(url, self.store.header.key)])
+        return shown.decode(value)
+
+    def is_site_word(self, url: str, word: str) -> bool:
+        """Return whether the *word*, folded, stands in most titles of the host of *url*."""
+        return shown.is_sites(self.shown_on(url), shown.of_title(word))
+
+    def is_site_line(self, url: str, line: str) -> bool:
+        """Return whether the short *line* stands on several pages of the host of *url*."""
+        return shown.is_sites(self.shown_on(url), shown.of_line(line))
 
     def look_up(self, page: Page) -> Found:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
@@ -313,20 +324,6 @@ class Lookup:
         """Return whether *original* names the page with these *identities* as its canonical URL. One read."""
         values = self.store.get_many([schema.canonical_key(i) for i in identities])
         return any(value is not None and schema.decode_number(value) == original.number for value in values)
-
-    # --- templates
-
-    def is_template(self, template: bytes) -> bool:
-        """Return whether the text with the id *template* is known to be one. One read."""
-        return self.store.get_many([schema.template_key(template)]) != [None]
-
-    def suspect_drops(self, template: bytes) -> Iterator[StoredPage]:
-        """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One read a page."""
-        for key, _ in self.store.scan(*schema.within(schema.template_key(template))):
-            page = None if schema.is_template_key(key) else self.page(schema.last_number(key))
-            # One that was kept since is not a duplicate; its key stays.
-            if page is not None and page.original is not None:
-                yield page
 
 
 def _holders(

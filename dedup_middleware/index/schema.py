@@ -19,6 +19,7 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
     j, v, r                    dropped items, see `dropped_items`
     k, l, m                    what another detector keeps, see `beside`
     n                          page number: the next place
+    b<host, 8>                 what the pages of a host have shown, see `shown`
 
 And where processes share the store:
 
@@ -45,7 +46,7 @@ import xxhash
 from dedup_middleware.common.bounded import unpacked
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints import FAST_HASH_BYTES, HASH_BYTES
-from dedup_middleware.model import STORED_TEXT_BYTES, ItemContent, Kept, PageFeatures, Standing, StoredPage
+from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, ItemContent, Kept, PageFeatures, Standing, StoredPage
 from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ page_key, text_key, item_text_key = (partial(numbered, kind) for kind in (b"p", 
 claimed_key, repeats_key = (partial(numbered, kind) for kind in (b"g", b"o"))
 identity_key, canonical_key, claims_key = (kind.__add__ for kind in (b"i", b"a", b"q"))
 template_key, worker_key = b"d".__add__, b"w".__add__
+
+
+def shown_key(url: str, key: bytes) -> bytes:
+    """Return the key of what the pages of the host of *url* have shown, by the *key* of the store."""
+    parts = url.split("/", 3)
+    return b"b" + blake2b(_bytes(parts[2] if len(parts) > 2 else ""), key=key[:64], digest_size=8).digest()  # noqa: PLR2004
 
 
 def clause_keys(hashes: Iterable[bytes]) -> list[bytes]:
@@ -217,21 +224,28 @@ _bytes = partial(str.encode, encoding="utf8", errors="surrogatepass")
 _text = partial(bytes.decode, encoding="utf8", errors="surrogatepass")
 
 
+def _dictionary(texts: Iterable[str], limit: int) -> bytes:
+    """Return what zlib can refer to: the last bytes of *texts* that its window holds."""
+    return _bytes("\n".join(texts)[:limit])[-(2**15) :]
+
+
 def whole(text: str) -> str:
     """Return *text* as records and JSON can have it: without surrogates."""
     return text.encode("utf8", "replace").decode("utf8")
 
 
-def encode_text(paragraphs: Iterable[str], limit: int) -> bytes:
-    """Pack *paragraphs*, cut to *limit* characters in all."""
+def encode_text(paragraphs: Iterable[str], limit: int, beside: Iterable[str] = ()) -> bytes:
+    """Pack *paragraphs*, cut to *limit* characters in all: in few bytes if most of them are those *beside*."""
     # Level 1 takes a third of the time of 6 for a tenth more bytes.
-    return zlib.compress(_bytes("\n".join(paragraphs)[:limit]), 1)
+    dictionary = _dictionary(beside, limit)
+    packer = zlib.compressobj(1, zdict=dictionary) if dictionary else zlib.compressobj(1)
+    return packer.compress(_bytes("\n".join(paragraphs)[:limit])) + packer.flush()
 
 
-def decode_text(value: bytes) -> list[str]:
+def decode_text(value: bytes, beside: Iterable[str] = ()) -> list[str]:
     """Return the paragraphs that :func:`encode_text` packed."""
     try:
-        return _text(unpacked(value, _MAX_TEXT)).split("\n")
+        return _text(unpacked(value, _MAX_TEXT, _dictionary(beside, TEXT_LIMIT))).split("\n")
     except UnicodeDecodeError as error:
         raise UnreadableError(f"a text cannot be read: {error}") from error
 

@@ -16,9 +16,9 @@ from weakref import WeakKeyDictionary
 
 import xxhash
 
-from dedup_middleware.checks.alignment import containment
-from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
-from dedup_middleware.checks.pair import Pair
+from dedup_middleware.checks.detector import containment
+from dedup_middleware.checks.detector import Detector
+
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.extraction.blocks import elements_of
 from dedup_middleware.extraction.features import description_of
@@ -26,6 +26,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.beside import More
 from dedup_middleware.index.lookup import Distinctive
 from dedup_middleware.methods.method import MAX_PACKED, ROUNDING, Text, packed, unpacked
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 
@@ -212,7 +213,7 @@ class MethodDetector(Detector):
         return Detector.check_unread(self, page) if has_fingerprint else None
 
     def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
-        if page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
+        if page.fingerprint.weight < MIN_TEXT_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if not isinstance(page.note, Note):
             reason = Reason.NO_FEATURES if self.beside.learner.is_ready else Reason.STILL_LEARNING

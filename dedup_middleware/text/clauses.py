@@ -46,6 +46,10 @@ MIN_CLAUSE_WEIGHT = 15
 #: From two letters or Han characters on a number has a label: "wind40kmh", "收盘价6830元", but not "5km".
 MIN_LABEL_WEIGHT = 6
 
+#: Less text than this, in letters (50 Han characters), proves no copy: bios, teasers and walls share that much by
+#: chance; in an item it is a value.
+MIN_TEXT_WEIGHT = 150
+
 # Each pattern that is looked for in every text begins with one class of characters: `re` is far quicker then.
 # Only the first of several spaces can be where it begins: at each of them, it would be quadratic.
 _SPACE_BREAK = re.compile(rf" (?<={SPACELESS_CHARACTER.pattern} ) *(?={SPACELESS_CHARACTER.pattern})")
@@ -206,6 +210,15 @@ def _is_fact(clause: str) -> bool:
     named, numbers = _DIGITS.subn("", clause)
     is_date = _MONTH.fullmatch(named) or _DATE.search(clause)
     return numbers > 0 and weight(named) >= MIN_LABEL_WEIGHT and not is_date
+
+
+#: Letters of a line by itself: a price, a name, a label.
+SHORT = 60
+
+
+def is_label(line: str) -> bool:
+    """Return whether *line* stands by itself, such as a price, a name or a date, and is no sentence of a text."""
+    return len(line) <= SHORT and line[-1:] not in '.!?。！？…"”'
 
 
 def sentences(paragraph: str) -> list[str]:

@@ -103,6 +103,11 @@ def without_view(part: str) -> str:
     return bare if any(map(str.isalnum, bare)) else ""
 
 
+def without_versions(title: str) -> str:
+    """Return *title* with each version number as one mark."""
+    return _VERSION.sub(" 0 ", title)
+
+
 @lru_cache(maxsize=1024)
 def site_row(part: str) -> str:
     """Return :func:`row_of` *part* with each version number as one mark, for the site's part of titles."""

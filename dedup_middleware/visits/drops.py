@@ -7,20 +7,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.same_item import FetchedItem
-from dedup_middleware.index import item_codec, schema
+from dedup_middleware.index import item_codec
 from dedup_middleware.index.dropped_items import DroppedItem
-from dedup_middleware.model import Action, Scope, VerdictKind
+from dedup_middleware.model import Action, Scope
 from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import timedelta
 
-    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
     from dedup_middleware.model import Match, Page, StoredPage
-    from dedup_middleware.visits.page_reader import PageReader
     from dedup_middleware.visits.visit import ItemClasses, Visit
 
 # Of a digest.
@@ -62,7 +60,6 @@ class Drops:
         self._jobdir = jobdir if index.eligibility.scope is Scope.CRAWL else ""
         self._size, self._age = size, age
         self._report_released = released
-        self._seen_templates: set[bytes] = set()
         # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
         self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
 
@@ -102,7 +99,7 @@ class Drops:
             number = visit.stored_number
             self._index.store.write(*items(number, was_stored=True))
         else:
-            number = self._index.remember_duplicate(page, match, items, template=visit.suspected_template)
+            number = self._index.remember_duplicate(page, match, items)
         return Written(number, original.number, size, replaced)
 
     def note(self, visit: Visit, written: Written) -> None:
@@ -206,32 +203,6 @@ class Drops:
                 released[:] = [pair for pair in released if pair[0] is not before]
                 return True
         return False
-
-    def release_recognised(self, visit: Visit, detector: Detector, reader: PageReader) -> None:
-        """Release what was dropped for a text that has proved to be a template, unless it is a copy all the same."""
-        recognised = detector.templates.recognised
-        templates = recognised - self._seen_templates if len(recognised) > len(self._seen_templates) else set()
-        if visit.suspected_template in recognised and visit.items_dropped:
-            # Checked before that was known, and dropped since.
-            templates = templates | {visit.suspected_template}
-        self._seen_templates |= templates
-        for template in templates:
-            pages, looked_at = [], []
-            for page in [*self._index.suspect_drops(template)]:
-                if self._index.eligibility.has(page, self._crawl):
-                    looked_at.append(schema.suspect_key(template, page.number))
-                    again = reader.stored(self._index, page)
-                    if detector.check_stored(again).kind is not VerdictKind.DUPLICATE:
-                        pages.append(page)
-            self._index.atomically(self._write_recognised, template, pages, looked_at)
-            if pages:
-                self._report_released(pages)
-
-    def _write_recognised(self, template: bytes, pages: Sequence[StoredPage], looked_at: Sequence[bytes]) -> None:
-        """Write that *template* is one, and mark the items of *pages* as to be released, unless they are already."""
-        dropped = self._index.dropped
-        items = dropped.get(key for page in pages for key in dropped.of_page(page.number))
-        self._index.store.write([(schema.template_key(template), b""), *dropped.to_release(items)], looked_at)
 
 
 def _basis_of(original: StoredPage) -> bytes:

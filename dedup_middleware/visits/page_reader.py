@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from dedup_middleware.checks.address import named_parts
-from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.common import budget
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.common.urls import canonical_url
@@ -18,7 +17,7 @@ from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.extraction.features import shown_digest
 from dedup_middleware.model import TEXT_LIMIT, Fingerprint, Page
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text.clauses import pieces
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, pieces
 from dedup_middleware.text.words import without_numbering
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class PageReader:
         canonical, named = canonical_url(features.canonical, url, identities), named_parts(url, features.labels)
         features = replace(features, canonical=canonical, labels=frozenset(), named=named)
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
-        if self._beside is None and page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
+        if self._beside is None and page.fingerprint.weight < MIN_TEXT_WEIGHT:
             page = self._whole(page, shown_digest(root))
             budget.check_time()
         doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.checks.item_values import TAG_FIELD
 from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.index import item_codec
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, Verdict, VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.visits.states import Claim, Output
 
 if TYPE_CHECKING:
@@ -115,8 +115,6 @@ class Visit:
     """The version of the index that was checked against."""
     is_stale: bool = False
     """Whether the page is to be checked again in any case: its original was waited for."""
-    suspected_template: bytes = b""
-    """The key of the original's text if the page may fill in a template; else empty."""
 
     # --- the claim
     claimed: Page | None = None
@@ -204,7 +202,7 @@ class Visit:
     def overrule(self, rejection: Rejection) -> None:
         """Make a duplicate a related page, or a changed one, because of a *rejection*."""
         kind = VerdictKind.CHANGED if self.verdict.changes else VerdictKind.RELATED
-        self.verdict = replace(self.verdict, kind=kind, reason=rejection.reason, difference=rejection.difference)
+        self.verdict = replace(self.verdict, kind=kind, reason=rejection.reason, difference=rejection.difference, candidates=())
 
     @property
     def as_before(self) -> StoredPage | None:
@@ -243,7 +241,7 @@ class Visit:
         if self.page is None or self.verdict.kind is not VerdictKind.UNCHECKED:
             return self.page is not None
         fingerprint = self.page.fingerprint
-        has_text = fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT or fingerprint.is_whole
+        has_text = fingerprint.weight >= MIN_TEXT_WEIGHT or fingerprint.is_whole
         return self.verdict.reason in _OWNS_UNCHECKED and has_text
 
     @property
