@@ -11,9 +11,10 @@ from functools import partial
 import pytest
 from crawling import IN_ORDER, run_job, store_uri, write_job
 from fault_injection import EXIT_STATUS, faults
+from itemadapter import ItemAdapter
 from local_site import Answer, Site
 from prose import article, blog, story
-from sample_spiders_items import KINDS
+from sample_spiders_items import KINDS, Timed
 from scrapy import signals
 from scrapy.exporters import BaseItemExporter
 from test_claims_in_crawls import pair
@@ -557,6 +558,17 @@ def test_an_item_of_a_class_or_with_a_value_that_cannot_be_stored_is_kept(site, 
     assert re.search(r"duplicates not storable +6\n", outcome.log)
     assert outcome.record(urls[1])["reason"] == "item_not_storable"
     assert stored(tmp_path) == []
+
+
+def test_what_is_compared_is_stored_so_that_a_copy_with_it_is_dropped(site, tmp_path):
+    urls = add_pairs(site, len(KINDS))
+    outcome = stories(tmp_path, urls, spider="Timed", feed={})
+    assert outcome.kept == urls[::2]
+    assert outcome.problems == []
+    PROJECT.give(KINDS[1:])
+    dropped = [item.item for item in stored(tmp_path)]
+    assert [*map(type, dropped)] == KINDS
+    assert all(ItemAdapter(item)["extra"] == Timed().extra(None) for item in dropped)
 
 
 @pytest.mark.parametrize("spider", ["Unstorable", "Foreign", "PartlyStorable"])
