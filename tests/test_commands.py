@@ -357,8 +357,10 @@ class TestExplain:
         assert all(any(s["text"] in paragraph for paragraph in ["First", *story(1)]) for s in stored["sentences"])
         said = crawled.run_here("explain", crawled.first)
         assert (said.exit_status, said.err) == (0, "")
+        assert re.search(r"as an original of \d+ clauses, repeated by 1 page:$", said.out, re.MULTILINE)
         assert crawled.repost in said.out
-        assert "as an original of" in said.out
+        alone = crawled.run_here("explain", crawled.other).out
+        assert re.search(r"as an original of \d+ clauses, not repeated by any page\.$", alone, re.MULTILINE)
 
     @pytest.mark.every_scrapy
     def test_a_duplicate_is_shown_sentence_by_sentence(self, crawled: Crawled) -> None:
@@ -641,6 +643,25 @@ def project(tmp_path: Path) -> Path:
 def say(project: Path, settings: str) -> None:
     with (project / "shop" / "settings.py").open("a") as file:
         file.write(settings + "\n")
+
+
+class TestAddons:
+    """The settings of a new project have an ``ADDONS = {}``: a line above it has no effect."""
+
+    @pytest.mark.parametrize(
+        ("lines", "remedy"),
+        [
+            (["ADDONS = {'dedup_middleware.Addon': 500}", "ADDONS = {}"], "remove ADDONS = {} from settings.py"),
+            (["ADDONS = {}"], "set ADDONS = {'dedup_middleware.Addon': 500} in settings.py"),
+            (["ADDONS = {}", "ADDONS = {'dedup_middleware.Addon': 500}"], ""),
+        ],
+        ids=["replaced", "missing", "on"],
+    )
+    def test_doctor_finds_out_why_the_add_on_is_not_on(self, project: Path, lines: list[str], remedy: str) -> None:
+        say(project, "\n".join(lines))
+        found = [each for each in run("doctor", "--json", folder=project).json if each["about"] == "plugin"]
+        assert found[0]["remedy"].startswith(remedy)
+        assert (found[0]["level"] == "problem") == bool(remedy)
 
 
 class TestWhoseStore:

@@ -193,6 +193,20 @@ def test_a_released_item_passes_each_pipeline_and_no_spider_middleware_again(sit
     assert outcome.lines("feed.jsonl")[-1] == item
 
 
+@pytest.mark.every_scrapy
+@pytest.mark.parametrize("settings", [{}, {"JOBDIR": "job"}, {"DOWNLOAD_HANDLERS": {"data": None}}])
+def test_a_release_is_no_request_and_its_line_names_the_cause(site, tmp_path, settings):
+    urls = pair(site, 1)
+    again(tmp_path, [{"url": url} for url in urls])
+    done(tmp_path, "allow", "--all")
+    outcome = again(tmp_path, [], **settings)
+    assert outcome.stats["dedup/items/released"] == outcome.stats["item_scraped_count"] == 1
+    requests = ("downloader/", "scheduler/", "response_received_count")
+    assert {n: v for n, v in outcome.stats.items() if n.startswith(requests) and v} == {}
+    (line,) = [line for line in outcome.log.splitlines() if " released: " in line]
+    assert line.endswith("dedup: 1 stored item was released: `scrapy dedup allow` was run")
+
+
 def test_so_does_one_that_is_released_while_the_crawl_runs(site, crawl):
     urls = filled(site)
     seen = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
 import re
 import shutil
+import sys
 from collections import Counter
 from datetime import timedelta
 from enum import Enum
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
-from scrapy.utils.project import inside_project
+from scrapy.utils.project import ENVVAR, inside_project
 
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.cli.call import NothingYetError
@@ -61,7 +63,9 @@ _LITTLE_ROOM = 200 * 2**20
 #: Characters of a finding, and of its remedy.
 _SHOWN = 2_000
 _ADDON = "dedup_middleware.Addon"
-_ON = f"add ADDONS = {{{_ADDON!r}: 500}} to settings.py"
+_ON = f"set ADDONS = {{{_ADDON!r}: 500}} in settings.py"
+_REPLACED = "remove ADDONS = {} from settings.py: it replaces the ADDONS above it, which has the add-on"
+_ADDONS_LINE = re.compile(r"^ADDONS\b", re.MULTILINE)
 _ORIGINS = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _STYLES = {OK: "green", NOTE: "yellow", PROBLEM: "red"}
@@ -168,12 +172,23 @@ def _plugin(settings: BaseSettings) -> Iterator[Finding]:
     addons = settings.getdict("ADDONS")
     if not any(_loaded(name) is addon.Addon and priority is not None for name, priority in addons.items()):
         if inside_project():
-            yield Finding(PROBLEM, "plugin", "the add-on is not on: crawls with these settings drop nothing", _ON)
+            what = "the add-on is not on: crawls with these settings drop nothing"
+            yield Finding(PROBLEM, "plugin", what, _REPLACED if _is_replaced() else _ON)
         else:
             yield Finding(NOTE, "plugin", "not in a project: the script that crawls decides whether the add-on is on")
         return
     yield Finding(OK, "plugin", "the add-on is on")
     yield from _components(settings.copy())
+
+
+def _is_replaced() -> bool:
+    """Return whether the settings of the project name the add-on in an ADDONS that a later one replaces."""
+    module = sys.modules.get(os.environ.get(ENVVAR, ""))
+    try:
+        source = "" if module is None else inspect.getsource(module)
+    except (OSError, TypeError):
+        return False
+    return _ADDON in source and len(_ADDONS_LINE.findall(source)) > 1
 
 
 def _components(settings: BaseSettings) -> Iterator[Finding]:

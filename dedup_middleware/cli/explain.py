@@ -328,8 +328,8 @@ def _lines_of_copy(since: str, stored: dict[str, Any]) -> Iterator[str]:
 
 def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     repeats = stored["repeated_by"]
-    clauses, pages = plural(stored["clauses"], "clause"), plural(len(repeats), "page")
-    yield f"Stored {since} as an original of {clauses}, repeated by {pages}:"
+    pages = f"repeated by {plural(len(repeats), 'page')}:" if repeats else "not repeated by any page."
+    yield f"Stored {since} as an original of {plural(stored['clauses'], 'clause')}, {pages}"
     yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
     if stored["nearest"] is not None:
         yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"
