@@ -236,6 +236,14 @@ def test_each_option_of_a_request_has_a_row(page: str) -> None:
     assert all(f'| `{{"{name}": ' in text for name in names)
 
 
+def test_what_is_lost_has_one_name_and_the_f1_of_a_method_one_place() -> None:
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf8") for path in PAGES}
+    other = re.compile(r"(pages|stor(y|ies)( that (was|were))?) lost\b|\blos(t|es?) (no |\\d+ )?stor", re.IGNORECASE)
+    assert [(page, found[0]) for page, text in texts.items() if (found := other.search(text))] == []
+    corpora = re.compile(r"^\|.*\b(F1|synth_en)\b.*\|\n\|[-|: ]+\n\|.*(`clauses`|news_zh)", re.MULTILINE)
+    assert [page for page, text in texts.items() if corpora.search(text)] == ["docs/benchmarks/methods.md"]
+
+
 # --- links, commands
 
 
