@@ -269,7 +269,7 @@ class TestStats:
     @pytest.mark.every_scrapy
     def test_it_sums_up_the_log(self, crawled: Crawled) -> None:
         (sums,) = crawled.run_here("stats", "--json").json
-        names = ("pages", "verdict/", "unchecked/", "items/", "lists", "without_items")
+        names = ("pages", "verdict/", "unchecked/", "kept/", "items/", "lists", "without_items")
         of_records = {
             n: v for n, v in crawled.outcome.stats.items() if n.startswith(tuple(f"dedup/{n}" for n in names))
         }

@@ -31,7 +31,7 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.feeds import place_of
 from dedup_middleware.plugin.spider_middleware import DropLogFormatter
-from dedup_middleware.records.counts import REMEDIES, Counts, unchecked
+from dedup_middleware.records.counts import OF_ITEMS, OF_PAGES, REMEDIES, Counts, unchecked
 from dedup_middleware.records.file import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.stores import (
@@ -319,9 +319,10 @@ def _records(config: Config) -> Iterator[Finding]:
         if config.log.stat().st_size:
             for record in Records(config.log, RecordFilter(crawl=crawl_named(config.log, LAST))):
                 counts.add(record)
-        for reason, count in unchecked(counts.numbers).most_common():
-            text = f"the last crawl did not check {plural(count, 'page')}: {reason}"
-            yield Finding(NOTE, "pages", text, REMEDIES.get(reason, ""))
+        for what, (_, of) in (("page", OF_PAGES), ("item", OF_ITEMS)):
+            for reason, count in unchecked(counts.numbers, of).most_common():
+                text = f"the last crawl did not check {plural(count, what)}: {reason}"
+                yield Finding(NOTE, f"{what}s", text, REMEDIES.get(reason, ""))
 
 
 COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), _add_options)}
