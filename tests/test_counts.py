@@ -120,6 +120,12 @@ class TestCounts:
         again = record(4, "unchanged", url="http://a.test/", items_kept=1)
         assert "items/dropped_for_earlier_crawls" not in counted(*drops, again)
 
+    def test_items_are_no_pages_of_a_host(self) -> None:
+        counts = Counts()
+        for is_item in (False, True):
+            counts.add(record(1, original_url="http://a.test/", is_item=is_item))
+        assert counts.pairs == {("b.test", "a.test"): 1}
+
     def test_an_item_is_no_sign_that_its_page_was_kept(self) -> None:
         original = {"original_url": "http://a.test/api", "original_is_earlier": True, "is_item": True}
         drops = [record(n, url="http://a.test/api", **original) for n in range(3)]

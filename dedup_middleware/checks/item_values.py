@@ -7,6 +7,7 @@ import time
 from calendar import timegm
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from decimal import Decimal
 from email.utils import parsedate
 from enum import Enum
 from functools import lru_cache
@@ -22,8 +23,6 @@ from dedup_middleware.text.clauses import clauses, pieces, weight
 from dedup_middleware.text.words import symbols_of
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from dedup_middleware.common.budget import Budget
 
 # Fields that number pages; not "city_id" and the like, which number what repeats.
@@ -62,6 +61,7 @@ _LONGEST_MOMENT = 48
 _DIGIT = re.compile(r"\d")
 
 Plain: TypeAlias = "str | int | float | Decimal"
+_PLAIN = (str, int, float, Decimal)
 
 
 class Value(NamedTuple):
@@ -241,8 +241,10 @@ def _values(name: Any, value: Any) -> list[tuple[str, Plain]]:
     while waiting:
         path, value, levels = waiting.pop()
         text = _text_or_values(value)
-        if not isinstance(text, Iterator):
-            found += [] if text is None else [(path, text)]
+        if isinstance(text, _PLAIN):
+            found.append((path, text))
+        elif text is None:
+            continue
         elif levels:
             inner = [(path if key is None else _joined_path(path, key), each, levels - 1) for key, each in text]
             waiting += reversed(inner)
@@ -253,6 +255,8 @@ def _values(name: Any, value: Any) -> list[tuple[str, Plain]]:
 
 def _text_or_values(value: Any) -> Any:
     """Return the text or number that *value* is, or ``None``; of what contains values, an iterator of these."""
+    if (known := VALUES.get(type(value))) is not None:
+        return known.text(value)
     while isinstance(value, Enum):
         value = value.value
     for kind in type(value).__mro__:

@@ -131,7 +131,7 @@ class Counts:
     def __init__(self) -> None:
         self.numbers: Counter[str] = Counter()
         self.pairs: Counter[tuple[str, str]] = Counter()
-        """By host of the page and of its original: duplicates."""
+        """By host of the page and of its original: duplicates, items apart."""
         # Drops of earlier crawls' duplicates by their original, as long as the crawl has not kept that itself.
         self._for_earlier: dict[int, int] = {}
 
@@ -142,7 +142,7 @@ class Counts:
             numbers += ((_FOR_EARLIER, drops),)
         for name, number in numbers:
             self.numbers[name] += number
-        if record.verdict == _DUPLICATE:
+        if record.verdict == _DUPLICATE and not record.is_item:
             self.pairs[host_at(record.url), host_at(record.original_url or "")] += 1
             if len(self.pairs) > _MAX_PAIRS:
                 self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
