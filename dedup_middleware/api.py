@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from dedup_middleware.checks.item_values import is_item
 from dedup_middleware.common.budget import MAX_MILLISECONDS, UncheckableError, page_budget
-from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
+from dedup_middleware.common.urls import as_requested, identities_near, url_identity, without_secrets
 from dedup_middleware.driver.opening import deduplication_of, new_crawl, open_at_once
 from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
@@ -478,7 +478,10 @@ def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, b
             found = index.find([url_identity(as_requested(url))])
             if found is None:
                 shown = without_secrets(url, redact=config.redact_query)
-                raise NothingFoundError(f"{shown} is not in the store {without_secrets(config.store, redact=False)}.")
+                near = index.find(identities_near(as_requested(url)))
+                what = f"{shown} was not found in the store {without_secrets(config.store, redact=False)}"
+                hint = near and f"The nearest URL there is {without_secrets(near.url, redact=config.redact_query)}."
+                raise NothingFoundError(what, hint or "")
             return found
 
         (url, html), (other_url, other_html) = page, other

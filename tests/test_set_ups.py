@@ -165,4 +165,4 @@ def test_why_no_item_of_a_page_is_stored(site, crawl):
 
     assert why(first) == f"{first} was kept, and none of its items was dropped. `scrapy dedup explain URL` has more."
     assert why(copy).startswith(f"No item of {copy} is stored any more. Old ones are removed: see DEDUP_DROPPED_SIZE")
-    assert why("http://nowhere.example/").startswith("Nothing found for http://nowhere.example/ in the store")
+    assert why("http://nowhere.example/").startswith("http://nowhere.example/ was not found in the store")

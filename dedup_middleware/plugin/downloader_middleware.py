@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
 from dedup_middleware.common.budget import UncheckableError, page_budget
@@ -24,7 +24,6 @@ from dedup_middleware.visits.visit import Visit
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.driver.deduplicator import Deduplication
@@ -49,8 +48,10 @@ class DedupDownloaderMiddleware(Component):
     It reads ``response.selector``, the tree that the callback gets, and changes nothing of a response but its flags.
     """
 
-    async def process_request(self, request: Request) -> Request | None:
-        """Reschedule *request* with a lower priority if it is to be fetched last."""
+    async def process_request(self, request: Request) -> Request | Response | None:
+        """Reschedule *request* with a lower priority if it is to be fetched last; answer that for a release at once."""
+        if request.url == RELEASE_URL:
+            return Response(request.url)
         order = self._extension.requests
         return None if order is None else order.dispatched(request)
 
