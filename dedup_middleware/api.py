@@ -389,7 +389,7 @@ class Reading:
             raise UncheckableError(Reason.TOO_LARGE)
         budget, features = page_budget(self._milliseconds), PageFeatures(one_line(content.title or ""))
         if html is not None:
-            self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
+            self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html, budget)
             features = reader.extract(self._root, budget).features if paragraphs is not None else features
         if paragraphs is None:
             if self._root is None:

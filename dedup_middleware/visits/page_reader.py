@@ -15,6 +15,7 @@ from dedup_middleware.common import budget
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.common.urls import canonical_url
 from dedup_middleware.extraction import EXTRACTORS
+from dedup_middleware.extraction.body import browser_tree
 from dedup_middleware.extraction.features import shown_digest
 from dedup_middleware.model import TEXT_LIMIT, Fingerprint, Page
 from dedup_middleware.reasons import Reason
@@ -38,7 +39,7 @@ _UNDECODED = "\ufffd"
 # A text with a greater share of these characters was decoded with the wrong encoding.
 _MAX_UNDECODED = 0.05
 #: Raise it with every change by which a page may be read otherwise: its main text, its title, its context.
-READING = 6
+READING = 7
 DIGEST_BYTES = 16
 
 
@@ -62,6 +63,7 @@ class PageReader:
 
     def html(self, fetched: Fetched, root: _Element, budget: Budget) -> Page:
         """Return the page whose tree has *root*; `UncheckableError` if it is not all there, or costs too much."""
+        root = browser_tree(root, budget)
         extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
         features = extracted.features
         canonical, named = canonical_url(features.canonical, url, identities), named_parts(url, features.labels)
