@@ -86,6 +86,11 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     )
 
 
+def features_of_text(heading: str) -> PageFeatures:
+    """Return what a page of nothing but text has beside it: its *heading*."""
+    return PageFeatures(heading=_short(heading), content=_digest("", ()))
+
+
 def _title_of(root: etree._Element) -> str:
     """Return the title of the page under *root*: in its head, or the first elsewhere that is not that of an icon."""
     if title := str(_TITLE(root)):
