@@ -161,6 +161,12 @@ def test_texts_run_on_where_a_parser_breaks_them() -> None:
     assert extract_paragraphs(page) == [f"{words} It was darker. So it was."]
 
 
+def test_control_characters_stop_nothing() -> None:
+    text = " ".join(story(1))
+    page = f"<title>A</title><main>{text} It\x1b </main><b>was</b> \x1b<body>late.\x1b</body></html>\x1b"
+    assert extract_paragraphs(page)[0].startswith(f"{text} It")
+
+
 def test_of_frames_nothing_is_compared_but_these() -> None:
     page = "<title>News</title><frameset><frame src=/{}></frameset><noframes>Frames, please</noframes><body>{}</body>"
     with Deduplicator() as dedup:

@@ -6,6 +6,7 @@ does not know, such as ``<main>`` and ``<article>``, in the head, and what follo
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ _SHOWN = f"*[not({' or '.join(f'self::{each}' for each in [*_METADATA.split(), *
 _IS_SHOWN = etree.XPath(f"boolean(self::{_SHOWN})")
 _IS_ELSEWHERE = etree.XPath(f"boolean(/html/head/{_SHOWN} or /html/frameset or /html/body[1]/following-sibling::head)")
 _BEGIN_NOTHING = frozenset({"noscript", "template"})
+# Control characters, which a parser puts into a tree and lxml does not.
+_UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def browser_tree(root: etree._Element, budget: Budget = UNLIMITED) -> etree._Element:
@@ -101,11 +104,11 @@ def _fill(body: etree._Element, content: Iterable[etree._Element | str]) -> None
         if isinstance(each, str):
             texts.append(each)
             continue
-        text = "".join(texts)
+        text = _UNWRITABLE.sub(" ", "".join(texts))
         if last is None:
             body.text = text
         elif text:
-            last.tail = (last.tail or "") + text
+            last.tail = _UNWRITABLE.sub(" ", last.tail or "") + text
         if each is not None:
             body.append(each)
         last, texts = each, []
