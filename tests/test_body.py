@@ -155,6 +155,12 @@ def test_what_stands_after_the_head_of_a_browser_names_no_canonical_page(page: s
     assert weighted_dom(parse(page), UNLIMITED).features.canonical == canonical
 
 
+@pytest.mark.parametrize("inside", ["<style>p{}</style>", "<img src=/count?id=7>", "&lt;img src=/count?id=7&gt;", " "])
+def test_what_counts_visits_without_scripts_is_not_read_of_a_head(inside: str) -> None:
+    page = f"<html><head><title>A</title>{{}}</head><body><main>{STORY}</main></body></html>"
+    assert all_read(page.format(f"<noscript>{inside}</noscript>"))[:2] == all_read(page.format(""))[:2]
+
+
 def test_texts_run_on_where_a_parser_breaks_them() -> None:
     words = " ".join(story(1))
     page = f"<title>A</title><x-a>{words} It </x-a><x-b>was dark</x-b><body>er.</body> <i>So</i></html><i> it was.</i>"

@@ -19,14 +19,18 @@ from dedup_middleware.reasons import Reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# What stands in a head, by the HTML standard, the most frequent first: any other element begins the body. Two of them
-# may contain text that browsers show without scripts, or elsewhere. It is read as if in the body, and begins nothing.
+# What stands in a head, by the HTML standard: any other element begins the body. Two of them may contain text that
+# browsers show without scripts, or elsewhere. It is read as if in the body, and begins nothing. Of <noscript>, text
+# without any element is no such text, but markup that some tool has escaped.
 _METADATA = "meta link script style title base basefont noframes"
 _TEXT = "descendant::text()[not(parent::script or parent::style)][normalize-space()]"
-_UNSEEN = [f"noscript[not({_TEXT})]", "template[not(@shadowrootmode)]"]
-_SHOWN = f"*[not({' or '.join(f'self::{each}' for each in [*_METADATA.split(), *_UNSEEN])})]"
-_IS_SHOWN = etree.XPath(f"boolean(self::{_SHOWN})")
-_IS_ELSEWHERE = etree.XPath(f"boolean(/html/head/{_SHOWN} or /html/frameset or /html/body[1]/following-sibling::head)")
+_UNSEEN = [*_METADATA.split(), f"noscript[not(* and {_TEXT})]", "template[not(@shadowrootmode)]"]
+_IS_SHOWN = etree.XPath(f"not({' or '.join(f'self::{each}' for each in _UNSEEN)})")
+# To count what a head contains takes a quarter of the time that a look at each element does.
+_IS_ELSEWHERE = etree.XPath(
+    f"boolean(/html/head[count(*) > {' + '.join(f'count({each})' for each in _UNSEEN)}]"
+    " or /html/frameset or /html/body[1]/following-sibling::head)"
+)
 _BEGIN_NOTHING = frozenset({"noscript", "template"})
 # Control characters, which a parser puts into a tree and lxml does not.
 _UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

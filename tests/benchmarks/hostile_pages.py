@@ -189,7 +189,7 @@ HOSTILE: dict[str, Hostile] = {
     ),
     "ends of documents": Hostile(lambda n: STORY + "</html>a, b" * n, 900_000),
     "texts without scripts in the head": Hostile(
-        lambda n: "<title>A</title>" + "<noscript>a, b</noscript>" * n + f"<main>{STORY}</main>", 380_000
+        lambda n: "<title>A</title>" + "<noscript><b>a, b</b></noscript>" * n + f"<main>{STORY}</main>", 300_000
     ),
     "titles of icons": markup("<title>a</title>", 600_000, "<svg>", f"</svg>{STORY}"),
     "plain text from here on": markup("<plaintext>a, <p>b", 550_000),
