@@ -133,7 +133,7 @@ def test_a_crawl_whose_items_come_from_unchecked_pages_is_named(site, crawl):
     pages = [{"url": site.add(f"/{n}", article("A", story(n)))} for n in range(3)]
     feeds = [{"url": site.add("/rss", rss(range(20))), "callback": "parse_rss"}]
     (line,) = crawl("sample_spiders.Steps", steps=pages + feeds, folder="feeds").problems
-    assert "20 of 23 items were not checked for duplicates. The most frequent reason: not_text (20)" in line
+    assert "20 of 23 items were not checked for duplicates. The most frequent reason: other_content_type (20)" in line
     assert "DEDUP_ITEM_FIELDS" in line
     fields = {"DEDUP_ITEM_FIELDS": ["text"]}
     assert crawl("sample_spiders.Steps", steps=pages + feeds, settings=fields, folder="fields").problems == []

@@ -125,7 +125,7 @@ def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> N
     assert [line[1] for line in lines if line[:1] == ["unchecked"]] == ["4", "0"]
     assert outcome.stats["dedup/unchecked/items_checked"] == 12
     status, (finding,) = pages_found(outcome)
-    assert (status, finding["text"]) == (0, "the last crawl did not check 4 pages: not_text")
+    assert (status, finding["text"]) == (0, "the last crawl did not check 4 pages: other_content_type")
 
 
 @pytest.mark.skipif(REACTOR == "reactorless", reason="httpx flags no response without a length")

@@ -217,7 +217,7 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
     short: list[str] = []
     for text in texts:
         if is_markup(text):
-            found = texts_of(parse(text), budget)
+            found = texts_of(parse(text, budget), budget)
             prose += found.paragraphs or found.others
         elif _is_long(text):
             for piece in pieces([text]):

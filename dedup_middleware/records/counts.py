@@ -238,8 +238,8 @@ REMEDIES: dict[str, str] = {
     Reason.TOO_MANY_ELEMENTS: "nothing to do: such pages are kept, like every unchecked page",
     Reason.TOO_MANY_CLAUSES: "nothing to do: such pages are kept, like every unchecked page",
     Reason.TOO_SLOW: "nothing to do: such pages are kept, like every unchecked page",
-    Reason.NOT_TEXT: "only HTML pages are checked; to check the items of other responses, name the fields with their "
-    "text in DEDUP_ITEM_FIELDS",
+    Reason.OTHER_CONTENT_TYPE: "only HTML and plain text are checked; to check the items of other responses, name the "
+    "fields with their text in DEDUP_ITEM_FIELDS",
     Reason.NOT_PARSED: "open a page with `scrapy shell URL`: its charset or its <base> URL is not valid",
     Reason.NO_CHARSET: "correct the charset that the site declares in a downloader middleware",
     Reason.TRUNCATED_RESPONSE: "check that nothing stops the downloads early; a page without a Content-Length must end "
