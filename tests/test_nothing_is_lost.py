@@ -163,7 +163,7 @@ def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_kept(si
 
 
 @contextlib.contextmanager
-def closing_server(bodies):
+def closing_server(bodies, kind="text/html"):
     """Serve *bodies* by path on loopback, each after its headers, and close the connection; yield the root URL."""
 
     class Handler(socketserver.StreamRequestHandler):
@@ -172,7 +172,7 @@ def closing_server(bodies):
             while self.rfile.readline().strip():
                 pass
             headers, body = bodies[path]
-            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}\r\n".encode() + body)
+            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n{headers}\r\n".encode() + body)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()

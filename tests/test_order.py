@@ -519,8 +519,15 @@ def test_what_was_fetched_last_is_counted_and_explained(shop_crawl: Crawled) -> 
     (sid,) = [form for form in summary["last"] if form["form"].endswith("?sid")]
     assert 0 < sid["nothing"] <= sid["pages"]
     url = shop_crawl.shop.url("/p/3?sid=another")
-    shown = run_scrapy(shop_crawl.folder, "dedup", "explain", url).stdout
-    assert f"fetched last: {sid['nothing']} of {sid['pages']} pages of this form brought nothing new" in shown
+    explained = run_scrapy(shop_crawl.folder, "dedup", "explain", url)
+    assert (explained.returncode, explained.stdout) == (3, "")
+    assert f"{url} was not found in the store" in explained.stderr
+    assert f"The nearest URL there is {shop_crawl.shop.url('/p/3')}" in explained.stderr
+    put_off = f"were put off: {sid['nothing']} of {sid['pages']} pages of that form brought nothing new."
+    assert f"Requests of its form {sid['form']} {put_off}" in explained.stderr
+    fetched = next(record["url"] for record in shop_crawl.outcome.records if "?sid=" in record["url"])
+    shown = run_scrapy(shop_crawl.folder, "dedup", "explain", fetched).stdout
+    assert f"Would be fetched last: {sid['nothing']} of {sid['pages']} pages of this form" in shown
 
 
 def test_a_crawl_that_keeps_another_page_of_a_text_is_no_counter_example() -> None:

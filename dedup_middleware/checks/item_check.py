@@ -8,17 +8,10 @@ from functools import cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.checks.item_values import (
-    WEB,
-    Value,
-    is_markup,
-    item_fields,
-    item_values,
-    prose_in,
-    short_values,
-)
+from dedup_middleware.checks.item_values import WEB, Value, item_fields, item_values, prose_in, short_values
 from dedup_middleware.checks.page_changes import UNKNOWN
 from dedup_middleware.common.budget import UncheckableError
+from dedup_middleware.common.values import is_markup
 from dedup_middleware.extraction.features import MAX_TITLE
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import Changes, ItemContent, PageFeatures

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.driver.comparing import given_again, item_verdict, page_verdict
+from dedup_middleware.driver.earlier import EarlierCrawls
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
@@ -105,6 +106,7 @@ class Deduplication:
         self.jobdir = jobdir
         # The visits with an open claim, by its number in the index, or that of the original that is kept again.
         self._open: dict[int, Visit] = {}
+        self._earlier = EarlierCrawls(run, self.index, self._open.keys())
         find, likes = (lambda identity: self.index.find([identity])), detector.preferences
         self.recorder = Recorder(
             *(spider, run, log, listener, self.fail),
@@ -112,6 +114,7 @@ class Deduplication:
             preferences=likes,
             begin=begin,
             find=find,
+            is_earlier=self._earlier.have_kept,
         )
 
     @property
@@ -554,6 +557,7 @@ class Deduplication:
             if visit.claim is Claim.DELIVERED:
                 self._note_open(number, visit)
         self.recorder.resume_from(before.recorder)
+        self._earlier.resume_from(before._earlier)
         try:
             self.index.atomically(self.index.dropped.adopt, keys, before.index.dropped.holder)
         except TROUBLE as error:
@@ -569,6 +573,7 @@ class Deduplication:
                 self.drops.make_room(0)
         except TROUBLE as error:
             self.fail(error)
+        self._earlier.end()
         self.recorder.close()
 
     def fail(self, error: DedupError | UnreadableError) -> None:

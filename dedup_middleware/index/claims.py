@@ -42,6 +42,8 @@ class OpenClaims:
         # By the number of a claim, or of an original that is kept again: how to have it made durable, and who waits.
         self._owners: dict[int, Callable[[int], None]] = {}
         self._waiting: defaultdict[int, list[Callable[[], object]]] = defaultdict(list)
+        self.crawls: list[str] = []
+        """Those of this process that are at work."""
         self.holder = urandom(8)
         """The name of what this process has open, as that of a worker: after a crash, no process has it."""
 

@@ -6,6 +6,7 @@ page. A crash therefore leaves nothing provisional behind.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -138,6 +139,17 @@ class Index(Lookup):
 
     def join(self) -> None:
         """Note that this process begins to crawl, in a shared store."""
+
+    def begin(self, run: str) -> frozenset[str]:
+        """Note that the crawl *run* begins; return those that are at work."""
+        beside = frozenset(self.open_claims.crawls)
+        self.open_claims.crawls.append(run)
+        return beside
+
+    def end(self, run: str) -> None:
+        """Note that the crawl *run* is over."""
+        with suppress(ValueError):
+            self.open_claims.crawls.remove(run)
 
     def sweep(self) -> None:
         """Remove the open claims of processes that are not at work any more; a private store has none."""

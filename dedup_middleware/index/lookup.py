@@ -87,6 +87,10 @@ class Lookup:
 
     # --- pages and their texts
 
+    def is_met_again(self, number: int) -> bool:
+        """Return whether a crawl has kept the page *number* again as it is stored, so that nothing was written."""
+        return number in self._met_again
+
     def unchanged(self, fetched: Fetched, run: str) -> Page | None:
         """Return the page that the crawl *run* has *fetched* as the store has it, unread; ``None`` for others.
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
-    from scrapy.http import HtmlResponse
+    from scrapy.http import TextResponse
     from typing_extensions import Self
 
     from dedup_middleware.driver.deduplicator import Deduplication
@@ -113,7 +113,7 @@ class DedupExtension(Listener):
         connect(extension.engine_stopped, signals.engine_stopped)
         return extension
 
-    def body_digest(self, response: HtmlResponse) -> bytes:
+    def body_digest(self, response: TextResponse) -> bytes:
         """Return the digest of the body of *response* and of how it is read."""
         assert self.opened is not None
         kind = type(response)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import time
+from collections import Counter
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
+from scrapy.downloadermiddlewares.stats import DownloaderStats
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from dedup_middleware.model import Action
+from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.threads import sleep
 from dedup_middleware.visits.visit import Fate
 
@@ -26,8 +30,6 @@ if TYPE_CHECKING:
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.visits.visit import Decision, Visit
-
-logger = logging.getLogger(__name__)
 
 
 class Entry(NamedTuple):
@@ -63,6 +65,15 @@ _DEFAULT_LIMIT = 16
 MAX_WAIT = 2.0
 #: The URL of the request in whose output items are released.
 RELEASE_URL = "data:,dedup-release"
+# What Scrapy counts of a request that is scheduled in memory, beside what its downloader counts.
+_COUNTED = (
+    "scheduler/enqueued",
+    "scheduler/enqueued/memory",
+    "scheduler/dequeued",
+    "scheduler/dequeued/memory",
+    "scheduler/unserializable",
+    "response_received_count",
+)
 #: Before all requests of the spider.
 PRIORITY = 1_000_000
 
@@ -141,22 +152,21 @@ class Releases:
 
     async def items(self) -> AsyncIterator[Any]:
         """Yield the items that are to be released now."""
-        deduplication, releaser, count = self._extension.deduplication, self._releaser, 0
+        deduplication, releaser = self._extension.deduplication, self._releaser
+        causes: Counter[str] = Counter()
         self._is_requested = False
         if deduplication is None or releaser is None:
             return
         try:
             for dropped, by_person in releaser.take():
+                cause = messages.cause_of_release(dropped[0], by_person=by_person)
                 for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
-                    count += 1
+                    causes[cause] += 1
                     yield item
         except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the spider's own requests follow
             self._give_up(error)
-        if count:
-            were = "items were" if count != 1 else "item was"
-            why = "a text is a template, a feed that had it was lost, or `scrapy dedup allow` was run"
-            extra = {"spider": self._extension.crawler.spider}
-            logger.info("dedup: %d stored %s released: %s", count, were, why, extra=extra)
+        for cause, count in causes.items():
+            self._extension.inform(messages.released(count, cause))
 
     async def _released(
         self, deduplication: Deduplication, releaser: Releaser, dropped: list[DroppedItem], *, by_person: bool
@@ -176,6 +186,17 @@ class Releases:
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self._extension.defect(error, dropped[0].url)
         return [item for item, _ in kept]
+
+    def uncount(self, response: Response) -> None:
+        """Take the request for the release, and its *response*, out of Scrapy's stats: nothing was sent."""
+        crawler, request = self._extension.crawler, response.request
+        with suppress(Exception):  # a stats collector of the project's own
+            downloaded = StatsCollector(crawler)
+            if request is not None:
+                DownloaderStats(downloaded).process_response(request, response)
+            for name, number in {**dict.fromkeys(_COUNTED, 1), **downloaded.get_stats()}.items():
+                if crawler.stats.get_value(name):
+                    crawler.stats.inc_value(name, -number)
 
     def request(self) -> None:
         """Release soon what is to be released by now."""

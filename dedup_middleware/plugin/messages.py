@@ -9,11 +9,13 @@ from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.records.counts import summary
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.refusals import scrapy_dedup
+from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.driver.opening import Resources
+    from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
 
@@ -139,6 +141,19 @@ def template_found(pages: int) -> str:
         f"{pages} {'pages were' if pages != 1 else 'page was'} dropped for a text that is a template: several pages of "
         "one host fill it in with content of their own. Their items are released"
     )
+
+
+def cause_of_release(item: DroppedItem, *, by_person: bool) -> str:
+    """Return why *item*, and the others of its page, are released: *by_person*, or by the crawl."""
+    if by_person:
+        return "`scrapy dedup allow` was run"
+    # An item that was kept is stored until its feed has ended.
+    return "a feed was lost" if item.number == item.original else "a text is a template"
+
+
+def released(count: int, cause: str) -> str:
+    """Return the line that so many stored items were released because of one *cause*."""
+    return f"{plural(count, 'stored item')} {'was' if count == 1 else 'were'} released: {cause}"
 
 
 def fields_not_found(fields: Iterable[str]) -> str:

@@ -61,6 +61,7 @@ class DedupSpiderMiddleware(Component):
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         if response.url == RELEASE_URL:
+            self._extension.releases.uncount(response)
             async for item in self._extension.releases.items():
                 yield item
         entry = self._extension.visits.get(response)
