@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from rapidfuzz.distance import OSA, Indel
 
 from dedup_middleware.checks.table import Edit, Kind
-from dedup_middleware.extraction.features import facts_of
 from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
     MINUS,
@@ -111,10 +110,6 @@ class Original:
             self._words = frozenset(tokens(folded(text)))
         return self._words
 
-
-    @cached_property
-    def facts(self) -> frozenset[str]:
-        return frozenset(facts_of("\n".join(self._lines)))
 
     @cached_property
     def has_names(self) -> bool:
@@ -239,7 +234,7 @@ class _Aligned:
 
     def _classify(self, n: int, s: _Sentence, places: range, taken: frozenset[int]) -> tuple[list[Edit], int]:
         """Return the edits of a sentence that the original has not, and the weight of what is its own."""
-        if s.is_line and (is_free_line(s.text) or (is_label(s.text) and self.is_sites(s.text))):
+        if self._is_free(s, self.is_sites):
             return [Edit(Kind.LABEL, s.text, "", s.text)], 0
         own_weight = sum(_weight(self.here[p]) for p in places if self.match[p] < 0)
         w = s.weight
@@ -254,8 +249,7 @@ class _Aligned:
         if s.is_line and is_label(s.text):
             if instead:
                 return [Edit(Kind.LINE, s.text, instead, s.text)]
-            fact = next((f for f in facts_of(s.text, counts=False) if f not in self.original.facts), None)
-            return [Edit(Kind.ADDED_FACT if fact else Kind.ADDED, fact or s.text, "", s.text)]
+            return [Edit(Kind.LINE_ADDED, s.text, "", s.text)]
         if (fact := self._own_fact(s)) is not None:
             return [Edit(Kind.ADDED_FACT, fact, instead, s.text)]
         if instead and w <= SHORT:
@@ -263,15 +257,26 @@ class _Aligned:
         return [Edit(Kind.ADDED, s.text, instead, s.text)]
 
     def _in_place(self, places: range, taken: frozenset[int]) -> str:
-        """Return the sentence of the original that stands in the place of an own one, as written; empty if none does."""
-        before = next((self.match[p] for p in range(places.start - 1, -1, -1) if self.match[p] >= 0), -1)
-        after = next((self.match[p] for p in range(places.stop, len(self.here)) if self.match[p] >= 0), len(self.there))
+        """Return the sentence of the original that stands in the place of an own one, as written; empty if none does.
+
+        Where the original has more sentences in that place than the text, these are left out.
+        """
+        before = next((p for p in range(places.start - 1, -1, -1) if self.match[p] >= 0), -1)
+        after = next((p for p in range(places.stop, len(self.here)) if self.match[p] >= 0), len(self.here))
+        first = self.match[before] if before >= 0 else -1
+        last = self.match[after] if after < len(self.here) else len(self.there)
         counts: dict[int, int] = {}
-        for t in range(before + 1, after):
+        for t in range(first + 1, last):
             if self.there[t][0] != _WHOLE and t not in taken:
                 counts[self.there_of[t]] = counts.get(self.there_of[t], 0) + _weight(self.there[t])
-        gone = (self.theirs[t] for t, w in counts.items() if w > (1 - SAME) * self.theirs[t].weight)
-        return next((s.text for s in gone if not (s.is_line and (is_free_line(s.text) or (is_label(s.text) and self.is_originals(s.text))))), "")
+        gone = [self.theirs[t] for t, w in counts.items() if w > (1 - SAME) * self.theirs[t].weight]
+        gone = [s for s in gone if not self._is_free(s, self.is_originals)]
+        own = len({self.here_of[p] for p in range(before + 1, after)})
+        return gone[0].text if 0 < len(gone) <= own else ""
+
+    @staticmethod
+    def _is_free(s: _Sentence, is_sites: Callable[[str], bool]) -> bool:
+        return s.is_line and (is_free_line(s.text) or (len(s.text) <= SHORT and is_sites(s.text)))
 
     def _own_fact(self, s: _Sentence) -> str | None:
         """Return a number or a name of *s* that the original has nowhere."""
@@ -393,11 +398,13 @@ class _Aligned:
         if len(here) != 1 or len(there) != 1:
             return False
         one, other = here[0], there[0]
-        if max(len(one), len(other)) < 3 or one[0] != other[0] or not (are_letters(one) and are_letters(other)):
+        # A letter more at the beginning makes another word: "moral", "amoral".
+        has_prefix = len(one) != len(other) and one[0] != other[0]
+        if max(len(one), len(other)) < 4 or has_prefix or not (are_letters(one) and are_letters(other)):
             return False
         if is_unspaced(one) or OSA.distance(one, other) > 1 or (known := self.known()) is None:
             return False
-        return (known(one) or known(one.title())) != (known(other) or known(other.title()))
+        return not all(known(word) or known(word.title()) for word in (one, other))
 
 
 MAX_OWN_PASSAGE, MAX_OWN_END = 250, 150

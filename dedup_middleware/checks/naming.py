@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
 #: From this share of common words on, two titles are one, in which some words differ.
-ALIKE = 0.7
+ALIKE = 0.6
 # Symbols that carry meaning in a title: "A+", "C#", "50 %"; others stand between its parts.
 _SYMBOL = re.compile(r"[+#%‰°$€£¥₹₽]")
 # The number of a section: "printf(3)".
@@ -37,8 +37,7 @@ def name_of(title: str, heading: str, is_sites: Callable[[str], bool], others: C
     """
     bare = titles.without_view(heading)
     row = titles.row_of(bare)
-    names = _weight(row) >= titles.TELLING_TITLE_WEIGHT or row in map(titles.row_of, others)
-    if row and names and f" {row} " in f" {titles.row_of(title)} ":
+    if row and (is_headline(row) or row in map(titles.row_of, others)) and f" {row} " in f" {titles.row_of(title)} ":
         return bare
     found = " ".join(filter(None, map(titles.without_view, titles.parts(titles.without_versions(title)))))
     return " ".join([word for word in tokens(plain(found)) if not is_sites(word.casefold())])
@@ -54,9 +53,13 @@ def title_edits(
         return []
     alike, other = max((_alike(row, there), other) for other, there in rows.items())
     if alike < ALIKE:
-        is_headline = _weight(row) >= titles.TELLING_TITLE_WEIGHT
-        return [Edit(Kind.HEADLINE if is_headline else Kind.TITLE, name, other)]
+        return [Edit(Kind.HEADLINE if is_headline(row) else Kind.TITLE, name, other)]
     return [*_edits(name, other, is_slip)]
+
+
+def is_headline(row: str) -> bool:
+    """Return whether a title, the words of a *row*, is long enough to name one text."""
+    return _weight(row) >= titles.TELLING_TITLE_WEIGHT
 
 
 def _weight(row: str) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware.checks.address import is_view, names_other
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.checks.item_values import is_url
-from dedup_middleware.checks.naming import name_of, title_edits
+from dedup_middleware.checks.naming import is_headline, name_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, relation_of
 from dedup_middleware.checks.table import COPY, REWORDED, Edit, Kind, Relation, rejection_of
 from dedup_middleware.extraction.features import all_facts, text_hash
@@ -17,8 +17,8 @@ from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import clauses, cut_to, folded, weight
-from dedup_middleware.text.words import terms, without_credits, without_links
+from dedup_middleware.text.clauses import clauses, cut_to
+from dedup_middleware.text.words import are_letters, without_credits, without_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: A text lighter than this, in letters (200 Han characters), may be a notice or a wall that many URLs show.
 LITTLE_TEXT_WEIGHT = 600
+# Characters of a line that another template adds to a text: "Ingredients", "Back to the newsroom".
+_MAX_LABEL = 30
 
 
 class Proof(NamedTuple):
@@ -72,7 +74,8 @@ class Prover:
             is_all = subject.weights.keys() <= there.hashes
             return Proof(score, None if is_all else Rejection(Reason.BELOW_THRESHOLD))
         lines, other = self._lines(subject, there, relation)
-        found = compare(lines, Original(other, (there.features.title, there.features.heading)), known=partial(self.lookup.vocabulary.beside, original.number), counts=self._counting(subject, counted), is_free=(partial(self._is_label, subject.page.url), partial(self._is_label, original.url)))
+        is_view = relation is Relation.SAME_ADDRESS and has_other_template(subject.page, original)
+        found = compare(lines, Original(other, (there.features.title, there.features.heading)), known=partial(self.lookup.vocabulary.beside, original.number), counts=self._counting(subject, counted), is_free=(partial(self._is_label, subject.page.url, is_view), partial(self._is_label, original.url, is_view)))
         edits += found.edits
         rejection = rejection_of(found.edits, allowed)
         score = found.score
@@ -82,8 +85,10 @@ class Prover:
             rejection = Rejection(Reason.EXTRA_TEXT)
         return Proof(score, rejection, tuple(edits))
 
-    def _is_label(self, url: str, line: str) -> bool:
-        """Return whether the short *line* is a label of the site of *url*."""
+    def _is_label(self, url: str, is_view: bool, line: str) -> bool:
+        """Return whether the short *line* is a label of the site of *url*, or of a view of a page."""
+        if is_view and len(line) < _MAX_LABEL and are_letters("".join(line.split())):
+            return True
         return self.lookup.is_site_line(url, line)
 
     def _counting(self, subject: Subject, counted: AbstractSet[bytes]) -> Callable[[str], bool] | None:
@@ -138,19 +143,22 @@ class Prover:
     # --- what a subject is called
 
     def _names(self, subject: Subject, there: _There) -> Iterator[Edit]:
-        here = subject.page.features or PageFeatures()
-        theirs = [n for name in (there.features.title, there.features.heading) if (n := name_of(name, there.features.heading, self._is_sites(there.page.url)))]
-        named = (there.features.title, there.features.heading)
-        for name in subject.names:
-            ours = name_of(name, here.heading, self._is_sites(subject.page.url), named)
-            if not ours or there.is_known(ours):
-                continue
-            for edit in title_edits(ours, theirs):
-                is_about = edit.kind is not Kind.HEADLINE or _is_about(edit.here, there)
-                yield edit if is_about else edit._replace(kind=Kind.TITLE)
+        here, named = subject.page.features or PageFeatures(), (there.features.title, there.features.heading)
 
-    def _is_sites(self, url: str) -> Callable[[str], bool]:
-        return partial(self.lookup.is_site_word, url)
+        def is_sites(word: str) -> bool:
+            return any(self.lookup.is_site_word(url, word) for url in (subject.page.url, there.page.url))
+
+        theirs = [n for name in named if (n := name_of(name, there.features.heading, is_sites))]
+        ours = [n for name in subject.names if (n := name_of(name, here.heading, is_sites, named))]
+        rows = {*map(titles.row_of, theirs)}
+        if any(row in rows and is_headline(row) for row in map(titles.row_of, ours)):
+            return
+        for name in ours:
+            if there.is_known(name):
+                continue
+            for edit in title_edits(name, theirs):
+                is_about = edit.kind is not Kind.HEADLINE or titles.is_echoed(name, there.lines)
+                yield edit if is_about else edit._replace(kind=Kind.TITLE)
 
     # --- short values
 
@@ -224,17 +232,6 @@ class _There:
                 return True
         row = titles.row_of(line) if len(line) <= 300 else ""
         return bool(row) and f" {row} " in titles.row_of_all([self.features.title, self.features.heading])
-
-
-def _is_about(headline: str, there: _There) -> bool:
-    """Return whether the original has half of the words of a *headline*, by weight."""
-    words = {*terms(folded(headline))}
-    known = {*terms(folded("\n".join((there.features.title, there.features.heading, *there.lines))))}
-    return weight("".join(words & known)) >= SHARED_TITLE * weight("".join(words))
-
-
-#: Share of the words of another headline that the original must have in its names or its text.
-SHARED_TITLE = 0.5
 
 
 def _joined(lines: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ class Kind(Enum):
 
     LEFT_OUT = "words left out of a sentence"
     LABEL = "a credit, dateline, publication date or the site's own line, by itself"
+    LINE_ADDED = "another line by itself added"
     SLIP = "a slip: a letter of one word"
     ADDED = "a sentence or words added, without a number or name of their own"
     PASSAGE = "a passage added"
@@ -71,7 +72,7 @@ COPY: dict[Relation, frozenset[Kind]] = {
     Relation.SAME_ADDRESS: frozenset({Kind.LABEL}),
     Relation.SAME_SITE: frozenset(),
     Relation.ACROSS: frozenset(
-        {Kind.LEFT_OUT, Kind.LABEL, Kind.SLIP, Kind.ADDED, Kind.REWORDED, Kind.TITLE_WORDS, Kind.HEADLINE, Kind.SHOWN}
+        {Kind.LEFT_OUT, Kind.LABEL, Kind.LINE_ADDED, Kind.SLIP, Kind.ADDED, Kind.REWORDED, Kind.TITLE_WORDS, Kind.HEADLINE, Kind.SHOWN}
     ),
 }
 #: With DEDUP_REWORDED = "drop", also these across sites.
