@@ -419,13 +419,17 @@ def is_free_line(text: str) -> bool:
     return is_label(text) and not any(map(str.isalnum, _DATE.sub("", folded(text))))
 
 
+#: Letters of an abbreviation in capitals; longer words in capitals are headings, or shouted.
+ACRONYM = 5
+
+
 def names_of(sentence: str) -> list[str]:
     """Return the words with a capital inside *sentence*, as written: not what begins it, or a quotation in it."""
     words = []
     is_first = True
     for token in re.findall(r"[^\W\d_]+|\d+|[^\w\s]", plain(sentence)):
         if token[0].isalpha():
-            if not is_first and token[0].isupper() and token[1:]:
+            if not is_first and token[0].isupper() and token[1:] and not (token.isupper() and len(token) > ACRONYM):
                 words.append(token)
             is_first = False
         elif token in '"“”„«»:：(（[—–':

@@ -28,7 +28,7 @@ _SYMBOL = re.compile(r"[+#%‰°$€£¥₹₽]")
 _SECTION = re.compile(r"(?<=[A-Za-z0-9])\(\d[a-z]?\)")
 
 
-def name_of(title: str, heading: str, is_sites: Callable[[str], bool], others: Collection[str] = ()) -> str:
+def name_of(title: str, heading: str, is_sites: Callable[[str], bool], host: str = "", others: Collection[str] = ()) -> str:
     """Return what *title* calls a page, without the site's name and words for a view.
 
     *heading* is what the page shows above its text: a title that has it, if that is a headline or one of the *others*,
@@ -38,9 +38,10 @@ def name_of(title: str, heading: str, is_sites: Callable[[str], bool], others: C
     bare = titles.without_view(heading)
     row = titles.row_of(bare)
     if row and (is_headline(row) or row in map(titles.row_of, others)) and f" {row} " in f" {titles.row_of(title)} ":
-        return bare
-    found = " ".join(filter(None, map(titles.without_view, titles.parts(titles.without_versions(title)))))
-    return " ".join([word for word in tokens(plain(found)) if not is_sites(word.casefold())])
+        title = bare
+    named = [part for part in titles.parts(titles.without_versions(title)) if not _is_host(part, host)]
+    found = " ".join(filter(None, map(titles.without_view, named)))
+    return " ".join([word for word in _tokens(found) if not is_sites(word.casefold())])
 
 
 def title_edits(
@@ -55,6 +56,22 @@ def title_edits(
     if alike < ALIKE:
         return [Edit(Kind.HEADLINE if is_headline(row) else Kind.TITLE, name, other)]
     return [*_edits(name, other, is_slip)]
+
+
+def _is_host(part: str, host: str) -> bool:
+    """Return whether a *part* of a title is the name of the *host*: "The Harbour Times" of harbourtimes.example."""
+    letters = "".join(filter(str.isalnum, part.casefold())).removeprefix("the")
+    labels = host.removeprefix("www.").split(".")
+    return letters in {"".join(labels[n:end]).removeprefix("the") for n in range(len(labels)) for end in (n + 1, len(labels))}
+
+
+def row_of(name: str) -> str:
+    """Return the words of a *name*, folded, with the symbols that carry meaning in a title."""
+    return " ".join([word.casefold() for word in _tokens(name)])
+
+
+def _tokens(name: str) -> list[str]:
+    return [word for word in tokens(plain(name)) if _SYMBOL.fullmatch(word) or not is_symbol(word)]
 
 
 def is_headline(row: str) -> bool:
@@ -79,7 +96,7 @@ def _alike(row: str, other: str) -> float:
 def _edits(name: str, other: str, is_slip: Callable[[Sequence[str], Sequence[str]], bool]) -> Iterable[Edit]:
     if _SECTION.search(name) is None or _SECTION.search(other) is None:
         name, other = _SECTION.sub("", name), _SECTION.sub("", other)
-    here, there = ([w for w in tokens(plain(each)) if _SYMBOL.fullmatch(w) or not is_symbol(w)] for each in (name, other))
+    here, there = map(_tokens, (name, other))
     folded_here, folded_there = [*map(str.casefold, here)], [*map(str.casefold, there)]
     start = begin = 0
     for block in Indel.editops(folded_here, folded_there).as_matching_blocks():

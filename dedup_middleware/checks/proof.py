@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware.checks.address import is_view, names_other
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.checks.item_values import is_url
-from dedup_middleware.checks.naming import is_headline, name_of, title_edits
+from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, relation_of
 from dedup_middleware.checks.table import COPY, REWORDED, Edit, Kind, Relation, rejection_of
-from dedup_middleware.extraction.features import all_facts, text_hash
+from dedup_middleware.common.urls import host_of
+from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import clauses, cut_to
-from dedup_middleware.text.words import are_letters, without_credits, without_links
+from dedup_middleware.text.clauses import clauses, cut_to, folded, weight
+from dedup_middleware.text.words import are_letters, is_unspaced, terms, without_credits, without_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -148,16 +149,15 @@ class Prover:
         def is_sites(word: str) -> bool:
             return any(self.lookup.is_site_word(url, word) for url in (subject.page.url, there.page.url))
 
-        theirs = [n for name in named if (n := name_of(name, there.features.heading, is_sites))]
-        ours = [n for name in subject.names if (n := name_of(name, here.heading, is_sites, named))]
-        rows = {*map(titles.row_of, theirs)}
-        if any(row in rows and is_headline(row) for row in map(titles.row_of, ours)):
+        theirs = [n for name in named if (n := name_of(name, there.features.heading, is_sites, host_of(there.page.url)))]
+        ours = [n for name in subject.names if (n := name_of(name, here.heading, is_sites, host_of(subject.page.url), named))]
+        if any(map(is_headline, {*map(row_of, ours)} & {*map(row_of, theirs)})):
             return
         for name in ours:
-            if there.is_known(name):
+            if not any(map(str.isdecimal, name)) and there.is_around(name):
                 continue
             for edit in title_edits(name, theirs):
-                is_about = edit.kind is not Kind.HEADLINE or titles.is_echoed(name, there.lines)
+                is_about = edit.kind is not Kind.HEADLINE or _is_about(name, there.lines)
                 yield edit if is_about else edit._replace(kind=Kind.TITLE)
 
     # --- short values
@@ -222,16 +222,26 @@ class _There:
 
         return self._content is None or hash_of(value) in self._content.values
 
+    def is_around(self, line: str) -> bool:
+        """Return whether *line*, with its facts, stands around the original's main text."""
+        is_there = any(map(str.isalpha, line)) and text_hash(line)[:STORED_TEXT_BYTES] in self.features.texts
+        return is_there and self.features.facts.issuperset(map(fast_hash, facts_of(line)))
+
     def is_known(self, line: str) -> bool:
         """Return whether *line* is no text: words for a view, a title of the original, what stands around its text."""
-        if not titles.without_view(line):
+        if not titles.without_view(line) or self.is_around(line):
             return True
-        if any(map(str.isalpha, line)) and text_hash(line)[:STORED_TEXT_BYTES] in self.features.texts:
-            from dedup_middleware.extraction.features import facts_of
-            if self.features.facts.issuperset(map(fast_hash, facts_of(line))):
-                return True
-        row = titles.row_of(line) if len(line) <= 300 else ""
+        row = titles.row_of(line) if len(line) <= MAX_TITLE else ""
         return bool(row) and f" {row} " in titles.row_of_all([self.features.title, self.features.heading])
+
+
+def _is_about(headline: str, lines: Iterable[str]) -> bool:
+    """Return whether a text has most of the longer words of a *headline*, by weight."""
+    words = {term for term in terms(folded(headline)) if len(term) >= _LONG_WORD or is_unspaced(term)}
+    return weight("".join(words & {*terms(folded("\n".join(lines)))})) >= weight("".join(words)) / 2
+
+
+_LONG_WORD = 4
 
 
 def _joined(lines: Iterable[str]) -> str:

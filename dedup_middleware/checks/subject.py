@@ -39,11 +39,19 @@ class Subject:
     @classmethod
     def of(cls, page: Page, item: ItemText | None = None) -> Subject:
         """Return what is judged of *page* and of its *item*, if there is one."""
-        if item is not None and item.has_text:
+        if item is not None and item.has_text and not _is_summary(item, page):
             return cls(page, item.texts, item.fingerprint.weights, item.names, item.values, is_item=True)
         features = page.features or PageFeatures()
         names = tuple(filter(None, dict.fromkeys((features.title, features.heading))))
         return cls(page, page.paragraphs, page.fingerprint.weights, names, item.values if item is not None else ())
+
+
+def _is_summary(item: ItemText, page: Page) -> bool:
+    """Return whether the text of *item* is a small part of that of its *page*: then it stands for the page."""
+    if 2 * item.fingerprint.weight >= page.fingerprint.weight:
+        return False
+    shown = " ".join(" ".join(page.paragraphs).split())
+    return all(" ".join(line.split()) in shown for line in item.texts)
 
 
 def relation_of(page: Page, original: StoredPage) -> Relation:
