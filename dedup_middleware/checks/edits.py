@@ -130,6 +130,7 @@ def compare(
     *,
     known: Callable[[], Callable[[str], bool] | None] = lambda: None,
     counts: Callable[[str], bool] | None = None,
+    has_frame: bool = False,
     is_free: tuple[Callable[[str], bool], Callable[[str], bool]] = (lambda _: False, lambda _: False),
 ) -> Comparison:
     """Compare the text *lines* with its *original*.
@@ -144,13 +145,14 @@ def compare(
     there_texts = {text for text, _ in original.sentences}
     if all(text in there_texts for text, _ in here):
         return Comparison((), 1.0)
-    return _Aligned(here, original, known, is_free).comparison()
+    return _Aligned(here, original, known, is_free, has_frame).comparison()
 
 
 class _Aligned:
     """The alignment of a text with its original."""
 
-    def __init__(self, here: list[tuple[str, bool]], original: Original, known: Callable[[], Callable[[str], bool] | None], is_free) -> None:
+    def __init__(self, here: list[tuple[str, bool]], original: Original, known: Callable[[], Callable[[str], bool] | None], is_free, has_frame) -> None:
+        self.has_frame = has_frame
         self.original, self.known = original, cache(known)
         self.is_sites, self.is_originals = is_free
         ours = [_Sentence(text, is_line=is_line) for text, is_line in here]
@@ -250,7 +252,7 @@ class _Aligned:
             if instead:
                 return [Edit(Kind.LINE, s.text, instead, s.text)]
             return [Edit(Kind.LINE_ADDED, s.text, "", s.text)]
-        if (fact := self._own_fact(s)) is not None:
+        if (fact := self._own_fact(s)) is not None and not (self.has_frame and self._is_at_edge(places)):
             return [Edit(Kind.ADDED_FACT, fact, instead, s.text)]
         if instead and w <= SHORT:
             return [Edit(Kind.LINE, s.text, instead, s.text)]
@@ -273,6 +275,9 @@ class _Aligned:
         gone = [s for s in gone if not self._is_free(s, self.is_originals)]
         own = len({self.here_of[p] for p in range(before + 1, after)})
         return gone[0].text if 0 < len(gone) <= own else ""
+
+    def _is_at_edge(self, places: range) -> bool:
+        return all(m < 0 for m in self.match[: places.start]) or all(m < 0 for m in self.match[places.stop :])
 
     @staticmethod
     def _is_free(s: _Sentence, is_sites: Callable[[str], bool]) -> bool:
@@ -330,7 +335,7 @@ class _Aligned:
         begin = match[first]
         while begin > 0 and self._continues(begin - 1, begin):
             begin -= 1
-        yield from self._gap(s.words[:first], self.there_words[begin : match[first]])
+        yield from self._gap(s.words[:first], self.there_words[begin : match[first]], is_inside=False)
         for a, b in pairwise(matched):
             p, q = match[a], match[b]
             if b == a + 1 and q == p + 1:
@@ -342,7 +347,7 @@ class _Aligned:
         end = match[last] + 1
         while end < len(self.there) and self._continues(end, end - 1):
             end += 1
-        yield from self._gap(s.words[last + 1 :], self.there_words[match[last] + 1 : end])
+        yield from self._gap(s.words[last + 1 :], self.there_words[match[last] + 1 : end], is_inside=False)
 
     def _continues(self, place: int, beside: int) -> bool:
         return self.there_of[place] == self.there_of[beside] and place not in self._taken
@@ -354,8 +359,9 @@ class _Aligned:
         return self._taken_set
 
     @staticmethod
-    def _gap(here: list[str], there: list[str]) -> Iterator[tuple[list[str], list[str]]]:
-        if here or there:
+    def _gap(here: list[str], there: list[str], *, is_inside: bool = True) -> Iterator[tuple[list[str], list[str]]]:
+        # What a sentence lacks at its ends is left out: "For children." is no part of "Not for children."
+        if here or (there and (is_inside or not NEGATIONS.isdisjoint(map(str.casefold, there)))):
             yield here, there
 
     def _kind_of(self, here: list[str], there: list[str], names: frozenset[str]) -> Kind | None:
@@ -394,17 +400,23 @@ class _Aligned:
         return Kind.REWORDED
 
     def _is_slip(self, here: list[str], there: list[str]) -> bool:
-        """Return whether one word is a misspelling of the other: a letter or two, and one of both is in no other text."""
-        if len(here) != 1 or len(there) != 1:
-            return False
-        one, other = here[0], there[0]
-        # A letter more at the beginning makes another word: "moral", "amoral".
+        """Return whether one word is a misspelling of the other, perhaps with a space in it.
+
+        They differ by a letter, and one of them is in no other text. Where neither is, a letter more or less is a slip,
+        and another letter may be another thing: "nitrate", "nitrite".
+        """
+        one, other = "".join(here), "".join(there)
+        # A letter more at the beginning makes another word, too: "moral", "amoral".
         has_prefix = len(one) != len(other) and one[0] != other[0]
-        if max(len(one), len(other)) < 4 or has_prefix or not (are_letters(one) and are_letters(other)):
+        if max(len(here), len(there)) > 2 or max(len(one), len(other)) < 3 or has_prefix:  # noqa: PLR2004
             return False
-        if is_unspaced(one) or OSA.distance(one, other) > 1 or (known := self.known()) is None:
+        if is_unspaced(one) or not (are_letters(one) and are_letters(other)) or OSA.distance(one, other) > 1:
             return False
-        return not all(known(word) or known(word.title()) for word in (one, other))
+        known = self.known()
+        if known is None:
+            return False
+        are_known = [all(known(word) or known(word.title()) for word in words) for words in (here, there)]
+        return not all(are_known) and (any(are_known) or len(one) != len(other))
 
 
 MAX_OWN_PASSAGE, MAX_OWN_END = 250, 150

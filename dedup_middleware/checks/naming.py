@@ -39,7 +39,7 @@ def name_of(title: str, heading: str, is_sites: Callable[[str], bool], host: str
     row = titles.row_of(bare)
     if row and (is_headline(row) or row in map(titles.row_of, others)) and f" {row} " in f" {titles.row_of(title)} ":
         title = bare
-    named = [part for part in titles.parts(titles.without_versions(title)) if not _is_host(part, host)]
+    named = [part for part in titles.parts(title) if not _is_host(part, host)]
     found = " ".join(filter(None, map(titles.without_view, named)))
     return " ".join([word for word in _tokens(found) if not is_sites(word.casefold())])
 
@@ -110,12 +110,13 @@ def _edits(name: str, other: str, is_slip: Callable[[Sequence[str], Sequence[str
         elif own and instead:
             yield Edit(Kind.TITLE, written, replaced, name)
         elif own:
-            yield Edit(Kind.TITLE if _tells(written.split()) else Kind.TITLE_WORDS, written, "", name)
+            tells = _tells([word for word in written.split() if word.casefold() not in folded_there])
+            yield Edit(Kind.TITLE if tells else Kind.TITLE_WORDS, written, "", name)
         elif any(_SYMBOL.fullmatch(word) or word in NEGATIONS for word in instead):
             yield Edit(Kind.TITLE, "", replaced, name)
 
 
 def _tells(words: list[str]) -> bool:
     """Return whether *words* that a title has more tell one thing from another: a number, a symbol, "lot B"."""
-    is_letter = len(words[-1]) == 1 and words[-1].isascii() and words[-1].isupper()
+    is_letter = bool(words) and len(words[-1]) == 1 and words[-1].isascii() and words[-1].isupper()
     return is_letter or any(_SYMBOL.fullmatch(w) or w.casefold() in NEGATIONS or numbers_in([w]) for w in words)

@@ -66,7 +66,7 @@ class Prover:
         if relation is Relation.SAME_SITE:
             return self._equal(subject, there, score)
         allowed = COPY[relation] | (REWORDED if self.drops_reworded and relation is Relation.ACROSS else frozenset())
-        edits = [*self._names(subject, there), *self._values(subject, there, relation), *self._content(subject, there, relation)]
+        edits = [*self._names(subject, there, relation), *self._values(subject, there, relation), *self._content(subject, there, relation)]
         if (rejection := rejection_of(edits, allowed)) is not None:
             return Proof(score, rejection, tuple(edits))
         if [*subject.lines] == [*there.lines]:
@@ -76,7 +76,7 @@ class Prover:
             return Proof(score, None if is_all else Rejection(Reason.BELOW_THRESHOLD))
         lines, other = self._lines(subject, there, relation)
         is_view = relation is Relation.SAME_ADDRESS and has_other_template(subject.page, original)
-        found = compare(lines, Original(other, (there.features.title, there.features.heading)), known=partial(self.lookup.vocabulary.beside, original.number), counts=self._counting(subject, counted), is_free=(partial(self._is_label, subject.page.url, is_view), partial(self._is_label, original.url, is_view)))
+        found = compare(lines, Original(other, (there.features.title, there.features.heading)), has_frame=not subject.is_item, known=partial(self.lookup.vocabulary.beside, original.number), counts=self._counting(subject, counted), is_free=(partial(self._is_label, subject.page.url, is_view), partial(self._is_label, original.url, is_view)))
         edits += found.edits
         rejection = rejection_of(found.edits, allowed)
         score = found.score
@@ -143,14 +143,18 @@ class Prover:
 
     # --- what a subject is called
 
-    def _names(self, subject: Subject, there: _There) -> Iterator[Edit]:
+    def _names(self, subject: Subject, there: _There, relation: Relation) -> Iterator[Edit]:
         here, named = subject.page.features or PageFeatures(), (there.features.title, there.features.heading)
 
         def is_sites(word: str) -> bool:
             return any(self.lookup.is_site_word(url, word) for url in (subject.page.url, there.page.url))
 
+        if relation is Relation.SAME_ADDRESS:
+            # Versions of a document have their numbers in their titles.
+            named = tuple(map(titles.without_versions, named))
         theirs = [n for name in named if (n := name_of(name, there.features.heading, is_sites, host_of(there.page.url)))]
-        ours = [n for name in subject.names if (n := name_of(name, here.heading, is_sites, host_of(subject.page.url), named))]
+        names = map(titles.without_versions, subject.names) if relation is Relation.SAME_ADDRESS else subject.names
+        ours = [n for name in names if (n := name_of(name, here.heading, is_sites, host_of(subject.page.url), named))]
         if any(map(is_headline, {*map(row_of, ours)} & {*map(row_of, theirs)})):
             return
         for name in ours:
@@ -238,10 +242,12 @@ class _There:
 def _is_about(headline: str, lines: Iterable[str]) -> bool:
     """Return whether a text has most of the longer words of a *headline*, by weight."""
     words = {term for term in terms(folded(headline)) if len(term) >= _LONG_WORD or is_unspaced(term)}
-    return weight("".join(words & {*terms(folded("\n".join(lines)))})) >= weight("".join(words)) / 2
+    return weight("".join(words & {*terms(folded("\n".join(lines)))})) >= SHARED_TITLE * weight("".join(words))
 
 
 _LONG_WORD = 4
+#: Share of these that the original of another headline must have.
+SHARED_TITLE = 0.4
 
 
 def _joined(lines: Iterable[str]) -> str:
