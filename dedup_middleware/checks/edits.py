@@ -121,7 +121,7 @@ class Original:
 
 
 #: From this share of capitalised words inside sentences on, capitals mark nouns.
-NOUNS = 0.18
+NOUNS = 0.17
 
 
 def compare(
@@ -249,9 +249,10 @@ class _Aligned:
     def _of_own(self, s: _Sentence, places: range, taken: frozenset[int], w: int) -> list[Edit]:
         instead = self._in_place(places, taken)
         if s.is_line and is_label(s.text):
-            if instead:
-                return [Edit(Kind.LINE, s.text, instead, s.text)]
-            return [Edit(Kind.LINE_ADDED, s.text, "", s.text)]
+            if not instead:
+                return [Edit(Kind.LINE_ADDED, s.text, "", s.text)]
+            is_slip = self._is_slip(s.folded, _Sentence(instead, is_line=True).folded)
+            return [Edit(Kind.SLIP if is_slip else Kind.LINE, s.text, instead, s.text)]
         if (fact := self._own_fact(s)) is not None and not (self.has_frame and self._is_at_edge(places)):
             return [Edit(Kind.ADDED_FACT, fact, instead, s.text)]
         if instead and w <= SHORT:

@@ -160,7 +160,11 @@ class Prover:
         for name in ours:
             if not any(map(str.isdecimal, name)) and there.is_around(name):
                 continue
+            if is_headline(row_of(name)) and there.contains(name):
+                continue
             for edit in title_edits(name, theirs):
+                if not edit.there and there.contains(edit.here):
+                    continue
                 is_about = edit.kind is not Kind.HEADLINE or _is_about(name, there.lines)
                 yield edit if is_about else edit._replace(kind=Kind.TITLE)
 
@@ -205,6 +209,7 @@ class _There:
         # What the items of an open claim contain is known once it has ended: until then they may have the page's text.
         self._is_item = subject.is_item and not original.pending
         self._lines: Sequence[str] | None = None
+        self._row: str | None = None
 
     @property
     def has_no_text(self) -> bool:
@@ -230,6 +235,13 @@ class _There:
         """Return whether *line*, with its facts, stands around the original's main text."""
         is_there = any(map(str.isalpha, line)) and text_hash(line)[:STORED_TEXT_BYTES] in self.features.texts
         return is_there and self.features.facts.issuperset(map(fast_hash, facts_of(line)))
+
+    def contains(self, words: str) -> bool:
+        """Return whether the text has these *words* of a title, in their order."""
+        row = row_of(words)
+        if self._row is None:
+            self._row = titles.row_of_all(self.lines)
+        return f" {row} " in self._row
 
     def is_known(self, line: str) -> bool:
         """Return whether *line* is no text: words for a view, a title of the original, what stands around its text."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Texts whose words are known at most: 25,000 words of news in one language.
 MOST_TEXTS = 600
 #: Fewer texts do not tell a slip from a rare word.
-FEWEST_TEXTS = 40
+FEWEST_TEXTS = 20
 
 
 class Vocabulary:
