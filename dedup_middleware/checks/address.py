@@ -23,12 +23,15 @@ VIEWS = frozenset(
 )
 #: The same in names of files: "harbour-print.html".
 VIEW_WORDS = VIEWS | {"html", "htm", "php", "asp", "aspx", "jsp"}
+# What the value of a parameter may mean: "?size=m" names a thing.
+_VIEW_VALUES = VIEWS - {"m", "touch"}
 _HOST_VIEWS = VIEWS | {"www"}
 _EXTENSION = re.compile(r"\.(?:[a-z]?html?|php\d?|aspx?|jspx?|amp|print)(?=\.|\Z)", re.IGNORECASE)
 _VERSION = re.compile(
     r"v\d+|(?:rel(?:ease)?-?|v)?\d+(?:\.(?:\d+(?!\d)|x))+\w*|latest|stable|dev|devel|master|main|current|edge|nightly|old|archive",
     re.IGNORECASE,
 )
+_DATE = re.compile(r"\d{1,2}\.\d{1,2}\.\d{2,4}|(?:19|20)\d\d\.\d{1,2}(?:\.\d{1,2})?")
 _INDEX = frozenset({"index", "default"})
 _extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
@@ -51,6 +54,8 @@ class Address(NamedTuple):
     """The parts of its path, folded, without views and versions."""
     query: frozenset[tuple[str, str]]
     views: frozenset[str]
+    """Words for a view and versions."""
+    versions: frozenset[str]
 
 
 @lru_cache(maxsize=512)
@@ -58,23 +63,26 @@ def address_of(url: str) -> Address:
     """Return what *url* names."""
     parts = split(url)
     views: set[str] = set()
+    versions: set[str] = set()
     labels = host_of(url).split(".")
     views.update(_HOST_VIEWS.intersection(labels))
     host = [label for label in labels if label not in _HOST_VIEWS]
     path = []
     for part in unquote(parts.path).split("/"):
         bare = _EXTENSION.sub("", without_parameters(part))
-        if bare.casefold() in VIEWS or _VERSION.fullmatch(bare):
+        if bare.casefold() in VIEWS:
             views.add(bare.casefold())
+        elif _VERSION.fullmatch(bare) and _DATE.fullmatch(bare) is None:
+            versions.add(bare.casefold())
         elif bare and bare.casefold() not in _INDEX:
             path.append(folded(bare))
     query = set()
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        if name.casefold() in VIEWS or value.casefold() in VIEWS:
+        if name.casefold() in VIEWS or value.casefold() in _VIEW_VALUES:
             views.add(name.casefold())
         else:
             query.add((name, value))
-    return Address(tuple(host), tuple(path), frozenset(query), frozenset(views))
+    return Address(tuple(host), tuple(path), frozenset(query), frozenset(views | versions), frozenset(versions))
 
 
 def is_same_address(url: str, other: str) -> bool:
@@ -89,6 +97,11 @@ def is_same_address(url: str, other: str) -> bool:
     if here.host != there.host:
         return False
     return _is_view(here, there) or _is_view(there, here)
+
+
+def has_other_version(url: str, other: str) -> bool:
+    """Return whether two URLs that name one thing name versions of it."""
+    return address_of(url).versions != address_of(other).versions
 
 
 def is_view_of(url: str, other: str) -> bool:

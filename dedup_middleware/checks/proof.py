@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.checks.address import is_view, names_other
+from dedup_middleware.checks.address import has_other_version, is_view, names_other
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.checks.item_values import is_url
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
@@ -192,7 +192,9 @@ class Prover:
             return
         here = subject.page.features or PageFeatures()
         own = here.facts - there.features.facts
-        if own and not own <= set(map(fast_hash, all_facts(there.lines))):
+        if has_other_version(subject.page.url, there.page.url) and here.marks != there.features.marks:
+            yield Edit(Kind.CONTENT, "")
+        elif own and not own <= set(map(fast_hash, all_facts(there.lines))):
             yield Edit(Kind.CONTENT, "")
 
 
