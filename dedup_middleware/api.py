@@ -48,6 +48,7 @@ class Options(TypedDict, total=False):
     """The settings that a program may give, in lower case and without ``DEDUP_``: docs/reference/settings.md."""
 
     threshold: float
+    reworded: str
     scope: str
     expire_after: float | None
     preferred: Sequence[str]

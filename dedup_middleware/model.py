@@ -43,6 +43,13 @@ class Unchanged(str, Enum):
     TAG = "tag"
 
 
+class Reworded(str, Enum):
+    """What happens to a page of another site with a word or two replaced in an otherwise equal sentence."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
 class Scope(str, Enum):
     """Which originals may drop a page: those of this crawl, or all in the store."""
 

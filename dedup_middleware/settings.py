@@ -26,7 +26,7 @@ from dedup_middleware.common.urls import HostPattern, as_in_urls, without_secret
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, another
-from dedup_middleware.model import Action, Scope, Unchanged
+from dedup_middleware.model import Action, Reworded, Scope, Unchanged
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
 from dedup_middleware.text.clauses import one_line
 
@@ -230,6 +230,7 @@ _SETTINGS = (
     Setting("DEDUP_LOG", None, as_log, 'a path, also with `?new=0`, or `""` for no records'),
     Setting("DEDUP_ACTION", "drop", Action, _choice(action.value for action in Action)),
     THRESHOLD,
+    Setting("DEDUP_REWORDED", "keep", Reworded, _choice(each.value for each in Reworded)),
     Setting("DEDUP_PRIORITY_ADJUST", -1000, as_whole, "a whole number"),
     Setting("DEDUP_SCOPE", "auto", Scope, _choice(scope.value for scope in Scope)),
     Setting("DEDUP_UNCHANGED", "keep", Unchanged, _choice(each.value for each in Unchanged)),
@@ -384,6 +385,7 @@ class Config:
     place: DefaultPlace
     action: Action
     threshold: float
+    reworded: Reworded
     priority_adjust: int
     scope: Scope
     """Never `Scope.AUTO`."""

@@ -81,6 +81,8 @@ class Detector:
     hash_clause: Callable[[str], bytes]
     threshold: float
     """Least share of a subject's text in the original of a duplicate, above 0.5 and up to 1."""
+    drops_reworded: bool = False
+    """Whether a copy on another site may have a word or two replaced in an otherwise equal sentence."""
     preferences: Preferences = field(default_factory=Preferences)
     """The pages that are preferred as originals."""
     feeds: frozenset[str] = frozenset()
@@ -88,7 +90,7 @@ class Detector:
 
     @property
     def prover(self) -> Prover:
-        return Prover(self.index, self.hash_clause, self.threshold)
+        return Prover(self.index, self.hash_clause, self.threshold, self.drops_reworded)
 
     def check(self, page: Page) -> Verdict:
         """Return the provisional verdict on *page*: a ``duplicate`` with candidates is still to be judged.

@@ -28,7 +28,7 @@ from dedup_middleware.errors import (
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
-from dedup_middleware.model import Action, Eligibility, now
+from dedup_middleware.model import Action, Eligibility, Reworded, now
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
@@ -96,7 +96,12 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     """
     config = opened.config
     detector = Detector(
-        opened.index, opened.fingerprint.hash, config.threshold, Preferences(config.preferred), feeds=feeds
+        opened.index,
+        opened.fingerprint.hash,
+        config.threshold,
+        config.reworded is Reworded.DROP,
+        Preferences(config.preferred),
+        feeds,
     )
     if opened.index.beside is not None:
         detector = opened.index.beside.detector(detector)
