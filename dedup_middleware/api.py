@@ -120,17 +120,12 @@ class Deduplicator:
         :class:`StoreVersionError`, where the store cannot be used. Pages that take more CPU time than
         *max_milliseconds* are not checked.
         """
-        self.released: list[str] = []
-        """URLs of pages that were called duplicates, until later ones showed that they only fill in a template.
-
-        :meth:`keep` them. Grows while pages are added.
-        """
         if not isinstance(max_milliseconds, (int, float)) or not max_milliseconds > 0:
             raise ConfigError(f"max_milliseconds = {shown(max_milliseconds)} is not valid", "Use a number above 0.")
         self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._deduplication = deduplication_of(self._opened, new_crawl(), _Listener(self._note_released))
+        self._deduplication = deduplication_of(self._opened, new_crawl(), _Listener())
         self._read: Reading | None = None
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -167,7 +162,6 @@ class Deduplicator:
         self._deduplication.enter(visit)
         self._deduplication.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
         _decide(self._deduplication, visit, self._kept(read, item))
-        self.released[:] = [other for other in self.released if other != read.url]
         return self._deduplication.recorder.record(visit)
 
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -236,10 +230,6 @@ class Deduplicator:
 
     # --- inside
 
-    def _note_released(self, pages: Sequence[StoredPage]) -> None:
-        self._deduplication.recorder.released(pages)
-        self.released += dict.fromkeys(page.url for page in pages)
-
     def _examined(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> tuple[Reading, Visit]:
         """Return the page as it is read, and its visit, checked."""
         read = self._reading(url, html, item, content)
@@ -268,9 +258,6 @@ class Deduplicator:
 
 class _Listener:
     """Logs the events of a program; see `Listener` for its methods."""
-
-    def __init__(self, released: Callable[[Sequence[StoredPage]], None]) -> None:
-        self.released = released
 
     def count(self, name: str, amount: int = 1) -> None:
         pass
@@ -504,6 +491,6 @@ def _looking(config: Config) -> Iterator[Deduplication]:
     opened = open_at_once(replace(config, log=None), looks=True)
     try:
         with refusals.translated(opened.store.uri, "read", refusals.of_value):
-            yield deduplication_of(opened, new_crawl(), _Listener(lambda _: None))
+            yield deduplication_of(opened, new_crawl(), _Listener())
     finally:
         opened.store.close()

@@ -67,7 +67,6 @@ class Reason(str, Enum):
     NOT_COMPARED = "not_compared", "the text is too long to be compared word by word"
     UNCERTAIN_EXTRACTION = "uncertain_extraction", "the extracted text may not be the main text"
     PREFERRED = "preferred", "the page is in DEDUP_PREFERRED, and the match is not"
-    CANONICAL = "canonical", "the match names the page as canonical"
     # Related: the page or its item is different,
     OTHER_NUMBERS = "other_numbers", "the same sentences contain other numbers"
     OTHER_NAMES = "other_names", "the same sentences contain other names"

@@ -22,7 +22,6 @@ from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common import permissions
 from dedup_middleware.common.budget import UncheckableError, page_budget
 from dedup_middleware.common.registry import required
-from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import MAX_HOLDERS, packed_item_text, puts_of
@@ -171,13 +170,11 @@ def _stored(job: Job, rows: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None
             shared = frozenset() if original is None else original.hashes & stored.hashes
             listed = schema.listed([stored]).difference(schema.clause_keys(shared))
             yield from ((key, None, stored.number) for key in listed)
-        named = schema.encode_number(stored.number)
         pairs = puts_of(
             stored,
             schema.encode_text(page.paragraphs, TEXT_LIMIT),
             packed_item_text(stored, page.paragraphs),
         )
-        pairs += [(schema.canonical_key(identity), named) for identity in canonical_identities(page.features, page.url)]
         # The greatest value of a key is taken.
         pairs.append((schema.NEXT_PLACE_KEY, schema.encode_number(row["first"] + 1)))
         yield from ((key, value, None) for key, value in pairs)

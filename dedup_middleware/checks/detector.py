@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.checks.page_changes import changes_of
-from dedup_middleware.checks.proof import Prover
+from dedup_middleware.checks.proof import Proof, Prover
 from dedup_middleware.checks.subject import Subject, relation_of
+from dedup_middleware.checks.table import allowed_edits
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.index.lookup import Distinctive
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.item_check import ItemText
-    from dedup_middleware.checks.proof import Proof
     from dedup_middleware.checks.table import Edit, Relation
     from dedup_middleware.common.urls import HostPattern
     from dedup_middleware.index.index import Index
@@ -70,7 +70,8 @@ class Examined:
     score: float
     """The share of the page's text that the other one has, 0 to 1."""
     relation: Relation
-    edits: tuple[Edit, ...]
+    edits: tuple[tuple[Edit, bool], ...]
+    """How they differ, and whether a copy may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,8 @@ class Detector:
 
     @property
     def prover(self) -> Prover:
-        return Prover(self.index, self.hash_clause, self.threshold, self.drops_reworded)
+        """What compares a subject with an original."""
+        return Prover(self.index, self.hash_clause, self.threshold, drops_reworded=self.drops_reworded)
 
     def check(self, page: Page) -> Verdict:
         """Return the provisional verdict on *page*: a ``duplicate`` with candidates is still to be judged.
@@ -126,10 +128,26 @@ class Detector:
         """Return the verdict on *page* without an item."""
         return self.judge(page, self.check(page))
 
-    def proof(self, page: Page, item: ItemText | None, match: Match, counted: AbstractSet[bytes] | None = None) -> Proof:
-        """Return whether *item* of *page*, or the page, is a copy of the original of *match*."""
-        subject = Subject.of(page, item)
-        return self.prover.check(subject, match.original, match.score, subject.weights.keys() if counted is None else counted)
+    def examine(self, page: Page, original: StoredPage) -> Examined:
+        """Return the verdict on *page* if *original* were the only stored page, and how the two differ.
+
+        For a person: the crawl's scope and expiry do not count, nor do overrides.
+        """
+        found = self.index.look_up(page)
+        distinctive = self.index.distinctive_clauses(page, found)
+        match = replace(match_of(page, original, distinctive), counted=distinctive.beside(original))
+        proof = self._proof_of(Subject.of(page), match)
+        match = replace(match, score=proof.score)
+        if not has_enough(page, distinctive) and not _shows_same(page, original):
+            verdict = Verdict(VerdictKind.UNCHECKED, match, Reason.TOO_LITTLE_TEXT)
+        elif proof.rejection is None:
+            verdict = Verdict(VerdictKind.DUPLICATE, match, self._how(page, match))
+        else:
+            verdict = _kept(match, proof.rejection)
+        relation = relation_of(page, original)
+        allowed = allowed_edits(relation, drops_reworded=self.drops_reworded)
+        edits = tuple((edit, edit.kind in allowed) for edit in proof.edits)
+        return Examined(page.url, original.url, verdict, proof.score, relation, edits)
 
     def check_unread(self, page: Page) -> Verdict | None:
         """Return the verdict on an unread *page* that has not changed; ``None`` if it must be read.
@@ -320,21 +338,24 @@ class Detector:
             if rejection is None and match.original.pending:
                 return replace(verdict, match=match, candidates=verdict.candidates[place:])
             if rejection is None:
-                how = _how(page, match, nearly=match.original.hashes.isdisjoint(()) and score < 1)
-                return self.preferences.applied(page, replace(verdict, match=match, reason=how, candidates=()))
-            if related is None:
-                kind = VerdictKind.RELATED if score >= RELATED_THRESHOLD else VerdictKind.NEW
-                related = Verdict(kind, match if kind is VerdictKind.RELATED else None, rejection.reason if kind is VerdictKind.RELATED else "", rejection.difference if kind is VerdictKind.RELATED else ())
+                found = replace(verdict, match=match, reason=self._how(page, match), candidates=())
+                return self.preferences.applied(page, found)
+            related = related or _kept(match, rejection)
         assert related is not None
         kind = VerdictKind.CHANGED if verdict.changes else related.kind
         return replace(related, kind=kind, changes=verdict.changes)
 
     def _proof_of(self, subject: Subject, match: Match) -> Proof:
         if subject.page.fingerprint.is_whole and not subject.is_item:
-            from dedup_middleware.checks.proof import Proof
-
-            return Proof(1.0, None)
+            # Of little text, all that is shown is one clause.
+            return Proof(match.score, None if match.score == 1 else Rejection(Reason.BELOW_THRESHOLD))
         return self.prover.check(subject, match.original, match.score, match.counted or subject.weights.keys())
+
+    def _how(self, page: Page, match: Match) -> str:
+        """Return the reason that a record has for a duplicate."""
+        if match.score < 1:
+            return Reason.NEAR_MATCH
+        return Reason.CROSS_HOST if host_of(page.url) != host_of(match.original.url) else ""
 
     def _may_drop(self, original: StoredPage, page: Page) -> bool:
         has_reach = self.index.eligibility.has(original, page.run)
@@ -356,7 +377,7 @@ class Detector:
         if not self._may_drop(original, page):
             return None
         match = Match(original, own.score, original.hashes & page.fingerprint.weights.keys())
-        return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False))
+        return Verdict(VerdictKind.DUPLICATE, match, self._how(page, match))
 
 
 # A stored page with fewer clauses than this share of the page's is too short to contain its text.
@@ -385,8 +406,14 @@ def containment(weights: Mapping[bytes, int], hashes: AbstractSet[bytes]) -> flo
     return sum(map(weights.__getitem__, weights.keys() & hashes)) / total if total else 0.0
 
 
-def _how(page: Page, match: Match, *, nearly: bool) -> str:
-    """Return the reason that a record has for a duplicate."""
-    if nearly:
-        return Reason.NEAR_MATCH
-    return Reason.CROSS_HOST if host_of(page.url) != host_of(match.original.url) else ""
+def _shows_same(page: Page, original: StoredPage) -> bool:
+    """Return whether the text of *page*, boilerplate included, is that of *original*."""
+    digest = page.fingerprint.exact_digest
+    return digest != b"" and digest == original.exact_digest
+
+
+def _kept(match: Match, rejection: Rejection) -> Verdict:
+    """Return the verdict on a page that is no copy of the original of *match*."""
+    if match.score < RELATED_THRESHOLD:
+        return Verdict(VerdictKind.NEW)
+    return Verdict(VerdictKind.RELATED, match, rejection.reason, rejection.difference)

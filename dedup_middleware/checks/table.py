@@ -61,12 +61,11 @@ class Edit(NamedTuple):
     @property
     def shown(self) -> str:
         """The edit as a record has it."""
-        if self.here and self.there and self.kind is not Kind.LINE:
+        if self.here and self.there and self.here != self.line:
             return f"{self.here} (not {self.there})"
         return self.line or self.here or self.there
 
 
-_ALL = frozenset(Kind)
 #: The edits that a copy may have. All others make two pages of two.
 COPY: dict[Relation, frozenset[Kind]] = {
     Relation.SAME_ADDRESS: frozenset({Kind.LABEL}),
@@ -77,6 +76,12 @@ COPY: dict[Relation, frozenset[Kind]] = {
 }
 #: With DEDUP_REWORDED = "drop", also these across sites.
 REWORDED = frozenset({Kind.WORD})
+
+
+def allowed_edits(relation: Relation, *, drops_reworded: bool = False) -> frozenset[Kind]:
+    """Return the edits that a copy of this *relation* to its original may have."""
+    return COPY[relation] | (REWORDED if drops_reworded and relation is Relation.ACROSS else frozenset())
+
 
 _REASONS = {
     Kind.NUMBER: Reason.OTHER_NUMBERS,

@@ -11,7 +11,7 @@ import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from dedup_middleware.api import examined, would_be_checked
-from dedup_middleware.checks.alignment import compare
+from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.commands import Subcommand
@@ -144,9 +144,12 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
     has_changed = original is not None and not original.is_original_of(page)
     text = index.text(page.number)
     is_held = original is not None and not has_changed
-    held = _held(index, text, original, fingerprint) if original is not None and is_held else page.hashes
+    held, near = page.hashes, frozenset[str]()
+    if original is not None and is_held:
+        held, near = original.hashes, compare(text, Original(index.text(original.number))).near
     marked = marked_sentences(text, held, fingerprint.hash)
-    sentences = [(each.text, None if each.share is None else round(each.share, 4)) for each in marked]
+    shares = ((each.text, 1.0 if each.share is not None and each.text in near else each.share) for each in marked)
+    sentences = [(text, None if share is None else round(share, 4)) for text, share in shares]
     return {
         "kind": "duplicate" if is_copy else "original",
         "since": page.time,
@@ -160,13 +163,6 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
     }
 
 
-def _held(index: Index, text: list[str], original: StoredPage, fingerprint: Fingerprinter) -> frozenset[bytes]:
-    """Return the clauses of *text* that *original* contains, exactly or nearly."""
-    theirs = index.text(original.number)
-    nearly = compare(text, theirs, has=lambda clause: fingerprint.hash(clause) in original.hashes)
-    return original.hashes | frozenset(map(fingerprint.hash, nearly.near))
-
-
 _LISTED = 10
 _ITEMS_TOO = "In a crawl, its items are compared too before they are dropped."
 _REPEATED = 0.5
@@ -177,7 +173,7 @@ _STYLES = {"dropped": "red", "would_drop": "yellow", "tagged": "yellow", "releas
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="page URL, exactly as it was crawled")
-    parser.add_argument("other", metavar="OTHER", nargs="?", help="compare the page with this one, check by check")
+    parser.add_argument("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit")
     parser.add_argument(
         "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"
     )
@@ -215,37 +211,32 @@ def _as_dict(found: Examined) -> dict[str, Any]:
         "verdict": found.verdict.kind.value,
         "reason": found.verdict.reason or None,
         "score": round(found.score, 4),
-        "same_site": found.is_one_site,
-        "same_address": found.is_same_address,
-        "checks": [
-            {
-                "check": name,
-                "reason": None if rejection is None else str(rejection.reason),
-                "difference": [] if rejection is None else [*rejection.difference],
-            }
-            for name, rejection in found.outcomes
+        "relation": found.relation.value,
+        "edits": [
+            {"kind": edit.kind.value, "here": edit.here, "there": edit.there, "line": edit.line, "copy": may_differ}
+            for edit, may_differ in found.edits
         ],
     }
 
 
 def examined_text(shown: dict[str, Any]) -> str:
-    """Return how two pages compare for a person: the verdict, then each check."""
-    where = "same site, " + ("same" if shown["same_address"] else "another") + " address"
+    """Return how two pages compare for a person: the verdict, then each edit."""
     reason = f": {shown['reason']} ({message_of(shown['reason'])})" if shown["reason"] else ""
     lines = [
         one_line(shown["url"]),
         f"  compared with {one_line(shown['other_url'])}",
-        f"  {where if shown['same_site'] else 'across sites'}: {shown['score']:.2f} of its text is there",
+        f"  {shown['relation']}: {shown['score']:.2f} of its text is there",
         "",
         styled(shown["verdict"], "bold") + reason,
     ]
     if shown["verdict"] == VerdictKind.DUPLICATE:
         lines.append(_ITEMS_TOO)
-    for check in shown["checks"]:
-        lines.append(
-            f"  {'rejects' if check['reason'] else 'passes ':<8} {check['check']:<18} {check['reason'] or ''}".rstrip()
-        )
-        lines += [f"{'differs':>20}  {one_line(own)}" for own in check["difference"][:_LISTED]]
+    edits = sorted(shown["edits"], key=itemgetter("copy"))
+    for edit in edits[:_LISTED]:
+        lines.append(f"  {'copy' if edit['copy'] else 'two':<5} {edit['kind']}")
+        lines += [f"    {where:<6} {one_line(edit[where])}" for where in ("here", "there") if edit[where]]
+    if len(edits) > _LISTED:
+        lines.append(f"  and {len(edits) - _LISTED} more; --json has them all")
     return "\n".join(lines)
 
 

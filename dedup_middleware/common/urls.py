@@ -173,13 +173,6 @@ def canonical_url(written: str, url: str, identities: Collection[bytes]) -> str:
     return "" if is_its_own else canonical
 
 
-def canonical_identities(features: PageFeatures | None, url: str) -> tuple[bytes, ...]:
-    """Return the identities of the canonical page of the page at *url*; empty if that has another origin."""
-    if features is None or not features.canonical or origin_of(features.canonical) != origin_of(url):
-        return ()
-    return identities_at(features.canonical)
-
-
 def identities_at(url: str) -> tuple[bytes, ...]:
     """Return the identities of the page at *url*, over http and https."""
     rest = url.partition("://")[2]

@@ -1,4 +1,4 @@
-"""Releases stored items: of templates, of pages that a person has allowed, and those whose feed was lost."""
+"""Releases stored items: of pages that a person has allowed, and those whose feed was lost."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ class Releaser:
             if stored is not None and stored.original is not None:
                 page = self._core.reader.stored(self._index, stored)
                 visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, is_exempt=by_person)
-                visit.version, visit.verdict = self._index.read_version(), self._core.detector.check_stored(page)
+                visit.version = self._index.read_version()
+                if page.fingerprint.weight:
+                    visit.verdict = self._core.detector.check(page)
                 if by_person and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
         except TROUBLE as error:

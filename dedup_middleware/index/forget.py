@@ -81,5 +81,3 @@ def forget(index: Index, chosen: Chosen) -> None:
         index.remove(step)
         items = index.dropped.get(key for number in step for key in index.dropped.of_page(number))
         store.write([], index.dropped.deletes(items), sync=True)
-    suspects = (key for key, _ in store.scan(*schema.TEMPLATES) if not schema.is_template_key(key))
-    store.write([], [key for key in suspects if schema.last_number(key) in chosen.duplicates], sync=True)

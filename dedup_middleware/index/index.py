@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.index import schema, shown
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.lookup import ALL, Lookup
@@ -185,10 +184,6 @@ class Index(Lookup):
         changes = PageWrite(self, page.run)
         number = (own or ended)[0].number if own or ended else self.new_number(page.url)
         stored = StoredPage.of(page, number, feeds=self._reached(page, known, feeds))
-        named = schema.encode_number(number)
-        changes.puts += [
-            (schema.canonical_key(identity), named) for identity in canonical_identities(page.features, page.url)
-        ]
         changes.puts += items(number)
         superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
         self._write(changes, stored, page, own, ended, superseded=superseded)
@@ -350,7 +345,7 @@ def packed_item_text(stored: StoredPage, text: Sequence[str]) -> bytes | None:
 
 
 def _superseded_by(stored: StoredPage, former: StoredPage, known: Iterable[StoredPage]) -> list[StoredPage]:
-    """Return the originals that give way to *stored*, a preferred page or the one that they name as canonical.
+    """Return the originals that give way to *stored*, a preferred page.
 
     *former* is the original when *stored* was checked, *known* what its identities lead to now. A page is not replaced
     if it has another text by now, is not an original any more, or is still pending.

@@ -324,11 +324,6 @@ class Lookup:
         numbers = [number for clause_hash in page.fingerprint.weights for number in found.holders.get(clause_hash, ())]
         return (other for other in self._pages(numbers[:most]) if other.digest == digest)
 
-    def names(self, original: StoredPage, identities: Iterable[bytes]) -> bool:
-        """Return whether *original* names the page with these *identities* as its canonical URL. One read."""
-        values = self.store.get_many([schema.canonical_key(i) for i in identities])
-        return any(value is not None and schema.decode_number(value) == original.number for value in values)
-
 
 def _holders(
     postings: Iterable[tuple[bytes, bytes | None]], pending: Mapping[bytes, tuple[int, ...]], mine: set[int]

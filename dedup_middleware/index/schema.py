@@ -5,16 +5,13 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
 
     p<page number, 7>          the page, see `encode_page`
     t<page number, 7>          its text, zlib; apart, so that lookups never read it
-    s<page number, 7>          the text of its items, zlib, where that is not its own
+    s<page number, 7>          the text of its items, zlib beside its own, where that is another one
     i<identity, 16>            page number, 7: the stored page of this request; then the digest, 16, of the bytes that
                                it was read from, where that decides whether it has to be read again
     c<clause hash, 6>          posting list: page numbers, 7 each, oldest first; a page with little text has a
                                digest of all that it shows in place of clauses
     e<text and title, 8>       posting list of a whole text under its title
-    a<identity, 16>            page number: the original that names this URL, of its own host, as canonical
     o<page number><page number>   nothing: of that original, this page is a duplicate
-    d<template, 8>             nothing: that text is a template
-    d<template, 8><page number>   nothing: the page was dropped for that text, which may be a template
     x<identity><identity>      two pages that a person has marked as different, see `overrides.Override`
     j, v, r                    dropped items, see `dropped_items`
     k, l, m                    what another detector keeps, see `beside`
@@ -77,7 +74,7 @@ def within(prefix: bytes) -> tuple[bytes, bytes]:
 
 
 NEXT_PLACE_KEY = b"n"
-PAGES, DUPLICATES, TEMPLATES = map(within, (b"p", b"o", b"d"))
+PAGES, DUPLICATES = map(within, (b"p", b"o"))
 OVERRIDES, WORKERS, CLAIMED = map(within, (b"x", b"w", b"g"))
 DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
 
@@ -102,11 +99,10 @@ def numbered(kind: bytes, number: int) -> bytes:
     return kind + encode_number(number)
 
 
-# Of a page's number, of an identity, of a `template_hash`, of a worker: as in the table above.
+# Of a page's number, of an identity, of a worker: as in the table above.
 page_key, text_key, item_text_key = (partial(numbered, kind) for kind in (b"p", b"t", b"s"))
 claimed_key, repeats_key = (partial(numbered, kind) for kind in (b"g", b"o"))
-identity_key, canonical_key, claims_key = (kind.__add__ for kind in (b"i", b"a", b"q"))
-template_key, worker_key = b"d".__add__, b"w".__add__
+identity_key, claims_key, worker_key = (kind.__add__ for kind in (b"i", b"q", b"w"))
 
 
 def shown_key(url: str, key: bytes) -> bytes:
@@ -146,28 +142,13 @@ def repeat_key(original: int, number: int) -> bytes:
 
 
 def last_number(key: bytes) -> int:
-    """Return the number in a :func:`suspect_key`, or the duplicate's in a :func:`repeat_key`."""
+    """Return the number with which a *key* ends: the duplicate's in a :func:`repeat_key`."""
     return decode_number(key[-NUMBER_BYTES:])
 
 
 def override_key(identity: bytes, original: bytes) -> bytes:
     """Return the key of the override for the pages with these identities."""
     return b"x" + identity + original
-
-
-def template_hash(host: str, digest: bytes, title: str) -> bytes:
-    """Return 8 bytes that identify a text under its *title*, for the pages of *host*; its original has *digest*."""
-    return xxhash.xxh3_64_digest(_bytes(f"{host}\0{title}\0") + digest)
-
-
-def is_template_key(key: bytes) -> bool:
-    """Return whether *key* is one of :func:`template_key`."""
-    return key[:1] == b"d" and len(key) == 1 + TEMPLATE_BYTES
-
-
-def suspect_key(template: bytes, number: int) -> bytes:
-    """Return the key that marks a dropped page as one that may fill in the text with that :func:`template_hash`."""
-    return template_key(template) + encode_number(number)
 
 
 # --- page numbers

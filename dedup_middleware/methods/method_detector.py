@@ -8,17 +8,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from functools import cache, partial
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import xxhash
 
-from dedup_middleware.checks.detector import containment
 from dedup_middleware.checks.detector import Detector
-
+from dedup_middleware.checks.proof import Prover
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.extraction.blocks import elements_of
 from dedup_middleware.extraction.features import description_of
@@ -27,15 +25,16 @@ from dedup_middleware.index.beside import More
 from dedup_middleware.index.lookup import Distinctive
 from dedup_middleware.methods.method import MAX_PACKED, ROUNDING, Text, packed, unpacked
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
-from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
+from dedup_middleware.model import Match, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from collections.abc import Set as AbstractSet
 
     from lxml.etree import _Element
 
+    from dedup_middleware.checks.proof import Proof
+    from dedup_middleware.checks.subject import Subject
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.claims import OpenClaims
     from dedup_middleware.index.lookup import Found
@@ -212,14 +211,28 @@ class MethodDetector(Detector):
         has_fingerprint = page.known is not None and self.beside.of(page.known.number) is not None
         return Detector.check_unread(self, page) if has_fingerprint else None
 
-    def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
+    @property
+    def prover(self) -> Prover:
+        """See Detector; the score is the method's."""
+        return Prover(self.index, self.hash_clause, 0.0, drops_reworded=self.drops_reworded)
+
+    def _check_text(self, page: Page, found: Found) -> Verdict:
         if page.fingerprint.weight < MIN_TEXT_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if not isinstance(page.note, Note):
             reason = Reason.NO_FEATURES if self.beside.learner.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
         everything = Distinctive(dict.fromkeys(page.fingerprint.weights, ()))
-        return self._best(page, self._alike(page, found, page.note), everything, rejects)
+        return self._provisional(page, self._alike(page, found, page.note), everything)
+
+    def _may_contain(self, page: Page, match: Match, distinctive: Distinctive) -> bool:  # noqa: ARG002 - see Detector
+        return match.score >= self.least_score
+
+    def _proof_of(self, subject: Subject, match: Match) -> Proof:
+        return Detector._proof_of(self, subject, match)._replace(score=match.score)
+
+    def _how(self, page: Page, match: Match) -> str:
+        return Detector._how(self, page, replace(match, score=1.0))
 
     def _alike(self, page: Page, found: Found, note: Note) -> Iterator[Match]:
         """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""
@@ -230,16 +243,6 @@ class MethodDetector(Detector):
         for score, number in sorted(scored, key=lambda pair: -pair[0]):
             if score > 0 and (original := self.index.page(number)) is not None:
                 yield Match(original, score, original.hashes & page.fingerprint.weights.keys())
-
-    def _look_closely(
-        self, page: Page, exact: Match, distinctive: AbstractSet[bytes]
-    ) -> tuple[Match, Rejection | None]:
-        if exact.score < self.least_score:
-            return exact, Rejection(Reason.BELOW_THRESHOLD)
-        text = cache(partial(self.index.text, exact.original.number))
-        score = containment(page.fingerprint.weights, exact.original.hashes)
-        pair = Pair(page, exact.original, self.names, text, self.hash_clause, distinctive, exact.shared, score=score)
-        return exact, self._first_rejection(self._aligned(pair))
 
 
 #: Pages that a method which learns is given before it makes its first print.

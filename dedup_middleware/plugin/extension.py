@@ -279,10 +279,6 @@ class DedupExtension(Listener):
     def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
         self.warn(messages.one_other_host(self.config, host, other, repeats, pages))
 
-    def released(self, pages: Sequence[StoredPage]) -> None:
-        self._log(logging.INFO, messages.template_found(len(pages)))
-        self.releases.request()
-
     def defect(self, error: Exception, where: object, entry: Entry | None = None) -> None:
         """Log a plugin bug at *where*, which is kept: the crawl goes on. The page of *entry* owns nothing."""
         with suppress(Exception):  # where one thing of ours is broken, others may be

@@ -159,7 +159,7 @@ class Releases:
             return
         try:
             for dropped, by_person in releaser.take():
-                cause = messages.cause_of_release(dropped[0], by_person=by_person)
+                cause = messages.cause_of_release(by_person=by_person)
                 for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
                     causes[cause] += 1
                     yield item

@@ -135,20 +135,10 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
     return line
 
 
-def template_found(pages: int) -> str:
-    """Return the line that so many *pages* were dropped for a text that has proved to be a template."""
-    return (
-        f"{pages} {'pages were' if pages != 1 else 'page was'} dropped for a text that is a template: several pages of "
-        "one host fill it in with content of their own. Their items are released"
-    )
-
-
-def cause_of_release(item: DroppedItem, *, by_person: bool) -> str:
-    """Return why *item*, and the others of its page, are released: *by_person*, or by the crawl."""
-    if by_person:
-        return "`scrapy dedup allow` was run"
+def cause_of_release(*, by_person: bool) -> str:
+    """Return why stored items are released: *by_person*, or by the crawl."""
     # An item that was kept is stored until its feed has ended.
-    return "a feed was lost" if item.number == item.original else "a text is a template"
+    return "`scrapy dedup allow` was run" if by_person else "a feed was lost"
 
 
 def released(count: int, cause: str) -> str:

@@ -150,20 +150,6 @@ class RecordMaker:
             own = as_written(budget.watched(visit.page.paragraphs), own)
         return [one_line(each, DIFFERENCE_CHARACTERS) for each in own]
 
-    def _record_of_released(self, page: StoredPage) -> Record:
-        return Record(
-            time=_now(),
-            spider=self._spider,
-            crawl=self._crawl,
-            url=page.url,
-            verdict=VerdictKind.RELATED.value,
-            outcome=Outcome.RELEASED.value,
-            score=page.score,
-            reason=Reason.RELEASED.value,
-            message=Reason.RELEASED.message,
-            title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
-        )
-
 
 class Recorder(RecordMaker):
     """Counts and records the pages of one crawl; *fail* gets trouble with the records or the store."""
@@ -245,10 +231,6 @@ class Recorder(RecordMaker):
                 self._log.append(line)
         except TROUBLE as error:
             self._fail(error)
-
-    def released(self, pages: Sequence[StoredPage]) -> None:
-        """Record that these *pages* are not duplicates after all, in a program: it stores no dropped items."""
-        self._write(*map(self._record_of_released, pages))
 
     def close(self) -> None:
         """Write that the crawl has ended, and close the file."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from dedup_middleware.checks.alignment import compare
+from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.common.urls import url_identity, without_secrets
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import another, instance_of
@@ -235,17 +235,14 @@ class Stored:
         exactly = [*marked_sentences(text, contained, self.hash_clause)]
         if all(sentence.repeated or sentence.share is None for sentence in exactly):
             return [(SAME if s.repeated else TOO_SHORT, s.text) for s in exactly]
-        compared = compare(text, other, has=lambda clause: self.hash_clause(clause) in contained)
-        nearly = marked_sentences(text, contained | {*map(self.hash_clause, compared.near)}, self.hash_clause)
-        reworded = frozenset(compared.reworded)
-        return [
-            (_mark(one.share is None, one.repeated, two.repeated or one.text in reworded), one.text)
-            for one, two in zip(exactly, nearly, strict=True)
-        ]
+        near = compare(text, Original(other)).near
+        return [(_mark(sentence, near), sentence.text) for sentence in exactly]
 
 
-def _mark(is_short: bool, is_same: bool, is_near: bool) -> str:  # noqa: FBT001 - three facts of one sentence
-    return TOO_SHORT if is_short else SAME if is_same else NEARLY if is_near else OWN
+def _mark(sentence: Sentence, near: Collection[str]) -> str:
+    if sentence.share is None:
+        return TOO_SHORT
+    return SAME if sentence.repeated else NEARLY if sentence.text in near else OWN
 
 
 @contextmanager

@@ -50,16 +50,13 @@ class Drops:
         *,
         size: int | None,
         age: timedelta | None,
-        released: Callable[[Sequence[StoredPage]], None],
     ) -> None:
-        """*released* gets the pages whose items are to be released."""
         self._index = index
         self._classes = classes
         self._spider = spider
         self._crawl = crawl
         self._jobdir = jobdir if index.eligibility.scope is Scope.CRAWL else ""
         self._size, self._age = size, age
-        self._report_released = released
         # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
         self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
 

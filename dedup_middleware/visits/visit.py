@@ -295,9 +295,6 @@ class Listener(Protocol):
         Not called if the project prefers *other*.
         """
 
-    def released(self, pages: Sequence[StoredPage]) -> None:
-        """Release the items of *pages*, which were dropped for a text that has proved to be a template."""
-
 
 class ItemClasses:
     """Encodes and tags the items of one crawl, and warns once of each class where that fails."""

@@ -140,7 +140,7 @@ def without_checks(method: Method, texts: Sequence[Text]) -> list[int]:
 def with_checks(pages: Sequence[PreparedPage], choice: str, learned: Sequence[PreparedPage]) -> tuple[list[int], float]:
     """Return the `Measurement.originals` of *pages* as a `Deduplicator` with this fingerprint decides, and the seconds.
 
-    The method learns from the pages *learned* first. A released page counts as kept.
+    The method learns from the pages *learned* first.
     """
     from dedup_middleware import Deduplicator  # noqa: PLC0415 - not needed to measure without checks
 
@@ -155,8 +155,6 @@ def with_checks(pages: Sequence[PreparedPage], choice: str, learned: Sequence[Pr
             originals.append(number if original is None else numbers[original])
             numbers[checked.url] = number
         seconds = time.process_time() - began
-        for url in dedup.released:
-            originals[numbers[url]] = numbers[url]
     return originals, seconds
 
 
