@@ -26,7 +26,7 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.visits.visit import Fate, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from lxml.etree import _Element

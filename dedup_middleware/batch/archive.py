@@ -30,9 +30,9 @@ from dedup_middleware.extraction import extractor
 from dedup_middleware.extraction.plain import text_type
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.schema import whole_text_key
-from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.model import TEXT_LIMIT
 from dedup_middleware.reasons import Reason
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.visits.page_reader import PageReader
 
 if TYPE_CHECKING:

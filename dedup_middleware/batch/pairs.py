@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
 from dedup_middleware.checks.detector import Detector, has_enough, match_of
-from dedup_middleware.common.urls import canonical_identities, host_of
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.index import shown
 from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import MAX_HOLDERS, Index
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST, Distinctive
-from dedup_middleware.index.schema import template_key
-from dedup_middleware.model import Action, Match, StoredPage, Verdict, VerdictKind
+from dedup_middleware.model import Action, Match, Reworded, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import RecordMaker
 from dedup_middleware.stores import open_store
@@ -171,8 +171,7 @@ _LAST = 99
 class Edge(NamedTuple):
     """The verdict on a page if the other page is an original; -1 stands for no original.
 
-    A candidate with a lower place is better. The ``record`` is the line of the verdict. The page -1 is a recognised
-    template, with its key in a store as the record.
+    A candidate with a lower place is better. The ``record`` is the line of the verdict.
     """
 
     page: int
@@ -200,47 +199,46 @@ class _Candidate(Index):
     """An empty store, and the one *original* of an archive that a page is compared with."""
 
     original: Page
+    host: str
+    shown: dict[bytes, int]
+    """What the earlier pages of *host* have shown."""
+
+    def shown_on(self, url: str) -> dict[bytes, int]:
+        return self.shown if host_of(url) == self.host else {}
 
     def text(self, number: int) -> list[str]:  # noqa: ARG002 - there is one
         return kept_text(self.original)
 
-    def names(self, original: StoredPage, identities: Iterable[bytes]) -> bool:  # noqa: ARG002 - the same
-        return not {*canonical_identities(self.original.features, self.original.url)}.isdisjoint(identities)
+    def item_text(self, original: StoredPage) -> list[str]:  # noqa: ARG002 - the same
+        return kept_text(self.original)
 
 
 class _Host:
-    """The pages of one host. What they share is noted as in a crawl: their site, and templates that they fill in."""
+    """The pages of one host. What they show is noted as in a crawl."""
 
     def __init__(self, job: Job, index: _Candidate) -> None:
         self._index = index
-        self._detector = Detector(index, job.fingerprint.hash, job.config.threshold)
+        is_dropped = job.config.reworded is Reworded.DROP
+        self._detector = Detector(index, job.fingerprint.hash, job.config.threshold, is_dropped)
         self._records = RecordMaker("", job.run, job.fingerprint.hash)
 
     def edges(self, rows: Iterable[Any]) -> Iterator[Edge]:
         """Yield the edges of the pages in *rows*."""
-        suspects: list[tuple[int, Any]] = []
+        index = self._index
+        index.host, index.shown = "", {}
         for _, of_page in groupby(rows, key=itemgetter("page")):
             found = [*of_page]
             read = Read.of(found[0]["content"])
             yield self._without_original(found[0], read)
             if (page := read.page) is None:
                 continue
-            if page.features is not None:
-                self._detector.names.note(host_of(page.url), page.features.title)
+            index.host = host_of(page.url)
             checked = [(self._checked(row, page), row) for row in found]
             checked.sort(key=lambda pair: -pair[0].match.score if pair[0].match else 0)
             for place, (verdict, row) in enumerate(checked):
-                if self._detector.suspected_template(page, verdict):
-                    suspects.append((place, row))
-                elif verdict.match is not None:
+                if verdict.match is not None:
                     yield self._edge(row["page"], row["other"], place, read, verdict)
-        # The first of these were checked before their template was recognised, if it is one.
-        for place, row in suspects:
-            read = Read.of(row["content"])
-            if read.page is not None and (verdict := self._checked(row, read.page)).match is not None:
-                yield self._edge(row["page"], row["other"], place, read, verdict)
-        recognised = map(template_key, self._detector.templates.recognised)
-        yield from (Edge(-1, -1, _LAST, 0, 0.0, key) for key in recognised)
+            index.shown = shown.updated(index.shown, page)
 
     def _without_original(self, row: Any, read: Read) -> Edge:
         """Return the verdict on a page if no candidate is an original."""
@@ -264,7 +262,7 @@ class _Host:
         self._index.original = original
         try:
             verdict = self._detector.check_pair(page, match, distinctive)
-            return self._detector.preferences.applied(page, verdict, self._index)
+            return self._detector.preferences.applied(page, verdict)
         except Exception:
             # A bug, or a hostile page: the page is kept, and the batch goes on.
             logger.exception("%s could not be compared with %s", page.url, original.url)

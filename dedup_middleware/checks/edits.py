@@ -51,8 +51,51 @@ _ACRONYM = 5
 # Marks a sentence that both texts have, which is aligned as one word.
 _WHOLE = "\0"
 NEGATIONS = frozenset(
-    """not no never cannot isn wasn aren weren don doesn didn wouldn couldn shouldn hasn haven hadn t without
-    nicht kein keine keinen nie ohne ne pas jamais sans non nunca sin не нет без 不 没 沒 未 无 無 勿 非""".split()
+    [
+        "not",
+        "no",
+        "never",
+        "cannot",
+        "isn",
+        "wasn",
+        "aren",
+        "weren",
+        "don",
+        "doesn",
+        "didn",
+        "wouldn",
+        "couldn",
+        "shouldn",
+        "hasn",
+        "haven",
+        "hadn",
+        "t",
+        "without",
+        "nicht",
+        "kein",
+        "keine",
+        "keinen",
+        "nie",
+        "ohne",
+        "ne",
+        "pas",
+        "jamais",
+        "sans",
+        "non",
+        "nunca",
+        "sin",
+        "не",
+        "нет",
+        "без",
+        "不",
+        "没",
+        "沒",
+        "未",
+        "无",
+        "無",
+        "勿",
+        "非",
+    ]
 )
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
 _DATE = re.compile(
@@ -213,16 +256,17 @@ class _Alignment:
                 continue
             total += sentence.weight
             unmatched = _weight(self.here.words[p] for p in places if self.match[p] < 0)
-            if unmatched > (1 - SAME) * sentence.weight or not sentence.weight:
-                found = self._own(sentence, places)
-                own += sentence.weight
-            else:
+            if unmatched <= (1 - SAME) * sentence.weight and sentence.weight:
                 found = [*self._edited(sentence, places)]
                 own += unmatched - sum(_weight(tokens(folded(e.here))) for e in found if e.kind is Kind.SLIP)
-            edits += [found] if isinstance(found, Edit) else found
-            if isinstance(found, Edit) and found.kind is Kind.ADDED:
-                run.append(sentence)
-            elif not sentence.is_label:
+                edits += found
+            else:
+                edits.append(self._own(sentence, places))
+                own += sentence.weight
+                if edits[-1].kind is Kind.ADDED:
+                    run.append(sentence)
+                    continue
+            if not sentence.is_label:
                 edits += _passage(run, OWN_PASSAGE)
         edits += _passage(run, OWN_END)
         return Comparison(tuple(edits), 1 - own / total if total else 1.0)
@@ -313,9 +357,7 @@ class _Alignment:
             if (b, q) == (a + 1, p + 1):
                 continue
             sides = there.sentence_of[p], there.sentence_of[q]
-            between = [
-                t for t in range(p + 1, q) if there.words[t][0] != _WHOLE and there.sentence_of[t] in sides
-            ]
+            between = [t for t in range(p + 1, q) if there.words[t][0] != _WHOLE and there.sentence_of[t] in sides]
             yield from _gap(sentence.words[a + 1 : b], [there.written[t] for t in between])
         yield from _gap(sentence.words[last + 1 :], there.written[match[last] + 1 : end], is_inside=False)
 

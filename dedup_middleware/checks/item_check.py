@@ -153,7 +153,6 @@ def hash_of(value: Value) -> bytes:
     return fast_hash(f"{value.field}\n{value.words}\n{value.signs}")
 
 
-
 def _names(texts: Iterable[str], page: Page) -> tuple[str, ...]:
     """Return those short *texts* of an item by which *page* calls itself."""
     features = page.features or PageFeatures()

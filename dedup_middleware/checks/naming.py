@@ -28,7 +28,9 @@ _SYMBOL = re.compile(r"[+#%‰°$€£¥₹₽]")
 _SECTION = re.compile(r"(?<=[A-Za-z0-9])\(\d[a-z]?\)")
 
 
-def name_of(title: str, heading: str, is_sites: Callable[[str], bool], host: str = "", others: Collection[str] = ()) -> str:
+def name_of(
+    title: str, heading: str, is_sites: Callable[[str], bool], host: str = "", others: Collection[str] = ()
+) -> str:
     """Return what *title* calls a page, without the site's name and words for a view.
 
     *heading* is what the page shows above its text: a title that has it, if that is a headline or one of the *others*,
@@ -62,7 +64,9 @@ def _is_host(part: str, host: str) -> bool:
     """Return whether a *part* of a title is the name of the *host*: "The Harbour Times" of harbourtimes.example."""
     letters = "".join(filter(str.isalnum, part.casefold())).removeprefix("the")
     labels = host.removeprefix("www.").split(".")
-    return letters in {"".join(labels[n:end]).removeprefix("the") for n in range(len(labels)) for end in (n + 1, len(labels))}
+    return letters in {
+        "".join(labels[n:end]).removeprefix("the") for n in range(len(labels)) for end in (n + 1, len(labels))
+    }
 
 
 def row_of(name: str) -> str:

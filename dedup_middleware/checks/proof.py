@@ -207,7 +207,9 @@ class Prover:
         own = here.facts - there.features.facts
         is_equal = subject.page.fingerprint.exact_digest == there.page.exact_digest
         is_other = is_equal and has_other_version(subject.page.url, there.page.url)
-        if (is_other and here.marks != there.features.marks) or (own and not own <= {*map(fast_hash, all_facts(there.lines))}):
+        if (is_other and here.marks != there.features.marks) or (
+            own and not own <= {*map(fast_hash, all_facts(there.lines))}
+        ):
             yield Edit(Kind.CONTENT, "")
 
 

@@ -71,7 +71,17 @@ COPY: dict[Relation, frozenset[Kind]] = {
     Relation.SAME_ADDRESS: frozenset({Kind.LABEL}),
     Relation.SAME_SITE: frozenset(),
     Relation.ACROSS: frozenset(
-        {Kind.LEFT_OUT, Kind.LABEL, Kind.LINE_ADDED, Kind.SLIP, Kind.ADDED, Kind.REWORDED, Kind.TITLE_WORDS, Kind.HEADLINE, Kind.SHOWN}
+        {
+            Kind.LEFT_OUT,
+            Kind.LABEL,
+            Kind.LINE_ADDED,
+            Kind.SLIP,
+            Kind.ADDED,
+            Kind.REWORDED,
+            Kind.TITLE_WORDS,
+            Kind.HEADLINE,
+            Kind.SHOWN,
+        }
     ),
 }
 #: With DEDUP_REWORDED = "drop", also these across sites.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from dedup_middleware.api import examined, would_be_checked
-from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets

@@ -17,7 +17,6 @@ from dedup_middleware.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from dedup_middleware.model import PageFeatures
 
 _USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#]*@")
 # Most URLs; ten times as fast as splitting them.

@@ -71,10 +71,11 @@ def item_verdict(
         if visit.read is not None or match is None:
             # Of a page that was not read: the item was dropped before, for what is as it was.
             return ItemVerdict(verdict, text.has_text or None)
-        judged = detector.judge(page, verdict if verdict.candidates else replace(verdict, candidates=(match,)), text, rejects)
+        provisional = verdict if verdict.candidates else replace(verdict, candidates=(match,))
+        judged = detector.judge(page, provisional, text, rejects)
         if judged.kind is VerdictKind.DUPLICATE:
             return ItemVerdict(judged, text.has_text or None)
-        rejection = Rejection(Reason(judged.reason) if judged.reason else Reason.BELOW_THRESHOLD, judged.difference)
+        rejection = Rejection(judged.reason or Reason.BELOW_THRESHOLD, judged.difference)
         return ItemVerdict(judged if verdict.candidates else verdict, repeats=False, rejection=rejection)
 
 

@@ -97,9 +97,7 @@ class Deduplication:
         self._listener = listener
         self.durability = Durability(self.index.store, flush=flush, disks=disks, write=self._write, fail=self.fail)
         self._items = ItemClasses(listener)
-        self.drops = Drops(
-            self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age
-        )
+        self.drops = Drops(self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age)
         self.feeds_wanting = feeds_wanting
         self._feeds_end_late = feeds_end_late
         self._items_are_pages = items_are_pages

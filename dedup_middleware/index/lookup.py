@@ -10,12 +10,10 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.common.urls import host_of
 from dedup_middleware.index import schema, shown
 from dedup_middleware.index.overrides import Overrides
 from dedup_middleware.index.vocabulary import Vocabulary
 from dedup_middleware.model import Eligibility, Fingerprint, Match, Page, is_cut
-from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -24,9 +25,9 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.beside import More
 from dedup_middleware.index.lookup import Distinctive
 from dedup_middleware.methods.method import MAX_PACKED, ROUNDING, Text, packed, unpacked
-from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.model import Match, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.claims import OpenClaims
     from dedup_middleware.index.lookup import Found
     from dedup_middleware.methods.method import Method, Signature
-    from dedup_middleware.model import Page, PageFeatures, StoredPage
+    from dedup_middleware.model import Page, PageFeatures
     from dedup_middleware.stores import OpenStore
 
 # Pages that share a key with a new one and are scored.

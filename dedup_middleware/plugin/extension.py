@@ -43,7 +43,7 @@ from dedup_middleware.settings import is_enabled, unknown_settings
 from dedup_middleware.visits.visit import Listener
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.driver.opening import Resources
-    from dedup_middleware.model import StoredPage
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.driver.opening import Resources
-    from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
 

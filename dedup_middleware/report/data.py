@@ -34,7 +34,7 @@ from dedup_middleware.report.crawl_counts import Crawls
 from dedup_middleware.report.near_misses import NearMisses
 from dedup_middleware.report.tallies import Tallies, score_of, signs
 from dedup_middleware.stores import store_exists
-from dedup_middleware.text.clauses import clauses, marked_sentences, one_line
+from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -239,7 +239,7 @@ class Stored:
         return [(_mark(sentence, near), sentence.text) for sentence in exactly]
 
 
-def _mark(sentence: Sentence, near: Collection[str]) -> str:
+def _mark(sentence: Sentence, near: frozenset[str]) -> str:
     if sentence.share is None:
         return TOO_SHORT
     return SAME if sentence.repeated else NEARLY if sentence.text in near else OWN

@@ -13,7 +13,7 @@ from dedup_middleware.model import Action, Scope
 from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from datetime import timedelta
 
     from dedup_middleware.index.dropped_items import KeyValue

@@ -131,7 +131,11 @@ class BodyDigests:
         how = (
             (READING, ours, etree.LXML_VERSION, etree.LIBXML_VERSION),
             (config.extractor, EXTRACTORS.version(config.extractor), config.fingerprint),
-            (config.threshold, config.reworded.value, config.item_fields),  # for the items of a duplicate that is not read again
+            (
+                config.threshold,
+                config.reworded.value,
+                config.item_fields,
+            ),  # for the items of a duplicate that is not read again
             (budget.MAX_ELEMENTS, budget.MAX_CLAUSES, budget.MAX_MILLISECONDS, TEXT_LIMIT),
         )
         # Processors have instructions for SHA-256.

@@ -202,7 +202,9 @@ class Visit:
     def overrule(self, rejection: Rejection) -> None:
         """Make a duplicate a related page, or a changed one, because of a *rejection*."""
         kind = VerdictKind.CHANGED if self.verdict.changes else VerdictKind.RELATED
-        self.verdict = replace(self.verdict, kind=kind, reason=rejection.reason, difference=rejection.difference, candidates=())
+        self.verdict = replace(
+            self.verdict, kind=kind, reason=rejection.reason, difference=rejection.difference, candidates=()
+        )
 
     @property
     def as_before(self) -> StoredPage | None:
