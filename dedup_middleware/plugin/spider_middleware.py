@@ -26,7 +26,7 @@ from dedup_middleware.visits.states import Output
 from dedup_middleware.visits.visit import Fate, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Iterable
 
     from scrapy import Spider
     from scrapy.http import Response
@@ -53,11 +53,6 @@ class DedupSpiderMiddleware(Component):
         self._extension.releases.idle()
         async for output in start:
             yield output
-
-    def process_start_requests(self, start: Iterable[Any], spider: Spider) -> Iterator[Any]:  # noqa: ARG002 - Scrapy's
-        """Stand in for `process_start` in Scrapy 2.15 where another middleware has only this method."""
-        self._extension.releases.idle()
-        yield from start
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         if response.url == RELEASE_URL:
