@@ -82,22 +82,29 @@ class OriginalWait:
     async def decisions(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
         """Return what `Deduplication.process` does for *item*, once its original's claim has ended."""
         decisions = deduplication.process(visit, item)
-        if decisions[0].fate is not Fate.WAIT:
-            return decisions
-        if deduplication.is_delivered(visit) or self._has_room:
-            self._extension.count("waits")
-            self._waiting += 1
-            try:
-                deadline = time.monotonic() + MAX_WAIT
-                while decisions[0].fate is Fate.WAIT and time.monotonic() < deadline:
-                    await self._wait(deduplication, visit, deadline)
-                    decisions = deduplication.process(visit, item)
-            finally:
-                self._waiting -= 1
-        if decisions[0].fate is Fate.WAIT:
-            self._extension.count("waits/given_up")
-            decisions = deduplication.process(visit, item, may_wait=False)
-        return decisions
+        return decisions if decisions[0].fate is not Fate.WAIT else await self.after(deduplication, visit, item)
+
+    async def after(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
+        """Return the same for an *item* that is to wait."""
+        if not (deduplication.is_delivered(visit) or self._has_room):
+            return self.given_up(deduplication, visit, item)
+        self._extension.count("waits")
+        self._waiting += 1
+        try:
+            deadline = time.monotonic() + MAX_WAIT
+            while time.monotonic() < deadline:
+                await self._wait(deduplication, visit, deadline)
+                decisions = deduplication.process(visit, item)
+                if decisions[0].fate is not Fate.WAIT:
+                    return decisions
+        finally:
+            self._waiting -= 1
+        return self.given_up(deduplication, visit, item)
+
+    def given_up(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
+        """Return the same for an *item* that is to wait, and may not: it is kept."""
+        self._extension.count("waits/given_up")
+        return deduplication.process(visit, item, may_wait=False)
 
     @property
     def _has_room(self) -> bool:

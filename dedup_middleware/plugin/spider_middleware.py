@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 from scrapy.exceptions import DropItem
 from scrapy.logformatter import LogFormatter
+from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.checks.item_values import item_texts
@@ -206,7 +207,11 @@ class DedupItemPipeline(Component):
         if extension is not None:
             super().__init__(extension)
 
-    async def process_item(self, item: Any) -> Any:
+    def process_item(self, item: Any, spider: Spider | None = None) -> Any:  # noqa: ARG002 - an older processor gives it
+        """Return *item*, or raise `DuplicateItem`; where it waits for its original, return a coroutine that does so.
+
+        An ``ITEM_PROCESSOR`` of the project's own may hand what it gets to the next pipeline, without awaiting it.
+        """
         if self._is_alone:
             return item
         # All items come here, also those of errbacks and of start().
@@ -220,16 +225,36 @@ class DedupItemPipeline(Component):
             visit = self._examined(deduplication, item, page, passing.request)
             entry = Entry(deduplication, visit)
             deduplication.enter(visit)
-            decisions = await self._extension.wait.decisions(deduplication, visit, item)
-            # Before the output ends: the item is still to leave the pipelines.
-            item_entry.set(entry)
-            decisions += deduplication.end(visit)
+            decisions = deduplication.process(visit, item)
+            if decisions[0].fate is Fate.WAIT:
+                if type(self._extension.crawler.engine.scraper.itemproc) is ItemPipelineManager:
+                    return self._after_original(entry, item)
+                decisions = self._extension.wait.given_up(deduplication, visit, item)
+            return self._carried_out(entry, item, decisions)
+        except DuplicateItem:
+            raise
         except Exception as error:  # noqa: BLE001 - a plugin bug must not take the item
             self._extension.defect(error, page.url, entry)
             return item
+
+    async def _after_original(self, entry: Entry, item: Any) -> Any:
+        try:
+            decisions = await self._extension.wait.after(entry.deduplication, entry.visit, item)
+            return self._carried_out(entry, item, decisions)
+        except DuplicateItem:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `process_item`
+            self._extension.defect(error, entry.visit.url, entry)
+            return item
+
+    @staticmethod
+    def _carried_out(entry: Entry, item: Any, decisions: list[Decision]) -> Any:
+        # Before the output ends: the item is still to leave the pipelines.
+        item_entry.set(entry)
+        decisions += entry.deduplication.end(entry.visit)
         if any(fate is Fate.DROP for fate, _ in decisions):
             item_entry.set(None)
-            raise DuplicateItem(visit)
+            raise DuplicateItem(entry.visit)
         return item
 
     def _examined(self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes) -> Visit:
