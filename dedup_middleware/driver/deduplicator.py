@@ -22,7 +22,7 @@ from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.driver.comparing import given_again, item_verdict
 from dedup_middleware.driver.verdicts import Verdicts
-from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
+from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -94,7 +94,9 @@ class Deduplication:
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
-        self.durability = Durability(self.index.store, flush=flush, disks=disks, write=self._write, fail=self.fail)
+        self.durability = Durability(
+            self.index.store, flush=flush, disks=disks, write=self._write, fail=self._checkpoint_failed
+        )
         self._items = ItemClasses(listener)
         self.drops = Drops(
             self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age, released=listener.released
@@ -557,6 +559,12 @@ class Deduplication:
         except TROUBLE as error:
             self.fail(error)
         self.recorder.close()
+
+    def _checkpoint_failed(self, error: Exception) -> None:
+        if not isinstance(error, TROUBLE):
+            self._listener.defect(error, "a checkpoint")
+            error = FeedError("it is not known what is on disk")
+        self.fail(error)
 
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""
