@@ -393,8 +393,9 @@ class DedupExtension(Listener):
         numbers |= deduplication.recorder.counts.numbers
         summary = messages.at_end(opened, numbers, is_away=deduplication.awaits_store)
         logger.info(summary, extra={"spider": self.crawler.spider})
-        if (warning := mostly_unchecked(numbers)) is not None:
-            self.warn(warning)
+        for warning in (mostly_unchecked(numbers), messages.originals_pending(numbers)):
+            if warning is not None:
+                self.warn(warning)
         if fields := deduplication.item_check.fields_not_found:
             self.warn(messages.fields_not_found(fields))
 

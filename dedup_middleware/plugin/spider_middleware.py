@@ -6,6 +6,7 @@ Also lets the links of duplicates be followed last, and formats the line that is
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -36,8 +37,11 @@ if TYPE_CHECKING:
 
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.plugin.item_flow import Wait
     from dedup_middleware.visits.visit import Decision
 
+# Items of a page that wait for its original; with more, its callback waits too. As many as CONCURRENT_ITEMS.
+_MOST_WAITING = 100
 #: Dropped items are logged where Scrapy itself logs them.
 scraper_logger = logging.getLogger("scrapy.core.scraper")
 
@@ -120,6 +124,9 @@ class _PageOutput:
         self._deduplication, self._visit = entry.deduplication, entry.visit
         self._response = response
         self._links: list[str] = []
+        self._wait: Wait | None = None
+        # Items that wait, and those behind them.
+        self._waiting: deque[Any] = deque()
         self._visit.is_passed_on = True
 
     async def take(self, output: Any) -> list[Any]:
@@ -131,11 +138,40 @@ class _PageOutput:
             marked(self._extension.requests, self._response, output)
             self._follow_last_if_duplicate(output)
             return [output]
+        if self._wait is None:
+            try:
+                decisions = self._deduplication.process(self._visit, output)
+                if decisions[0].fate is Fate.WAIT:
+                    self._wait = self._extension.wait.begin(self._deduplication, self._visit)
+                    if self._wait is None:
+                        decisions = self._extension.wait.given_up(self._deduplication, self._visit, output)
+            except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output
+                decisions = self._distrusted(error, output)
+            if self._wait is None:
+                return await self._carried_out(decisions)
+        # The links of the page do not wait with its items.
+        self._waiting.append(output)
+        return await self._decided(self._wait) if len(self._waiting) == _MOST_WAITING else []
+
+    async def _decided(self, wait: Wait, *, is_complete: bool = True) -> list[Any]:
+        """Return what goes on of the items that *wait*, in their order; the wait ends with them."""
+        passed = []
         try:
-            decisions = await self._extension.wait.decisions(self._deduplication, self._visit, output)
-        except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output
-            decisions = self._distrusted(error, output)
-        return await self._carried_out(decisions)
+            while self._waiting:
+                item = self._waiting[0]
+                try:
+                    if is_complete:
+                        decisions = await wait.decisions(item)
+                    else:
+                        decisions = self._deduplication.process(self._visit, item, may_wait=False)
+                except Exception as error:  # noqa: BLE001 - as in `take`
+                    decisions = self._distrusted(error, item)
+                self._waiting.popleft()
+                passed += await self._carried_out(decisions)
+        finally:
+            wait.end()
+            self._wait = None
+        return passed
 
     def _follow_last_if_duplicate(self, request: Request) -> None:
         try:
@@ -149,6 +185,7 @@ class _PageOutput:
         """Return what goes on now that the output has ended; nothing if it had ended before."""
         if self._visit.output is Output.ENDED:
             return []
+        passed = [] if self._wait is None else await self._decided(self._wait, is_complete=is_complete)
         try:
             decisions = self._deduplication.end(self._visit, is_complete=is_complete)
             if is_complete and self._extension.requests is not None:
@@ -156,7 +193,7 @@ class _PageOutput:
         except Exception as error:  # noqa: BLE001 - as in `take`
             decisions = self._distrusted(error)
             self._visit.output = Output.ENDED
-        return await self._carried_out(decisions)
+        return passed + await self._carried_out(decisions)
 
     def _distrusted(self, error: Exception, *items: Any) -> list[Decision]:
         """Keep the rest of the output after a plugin bug."""
@@ -227,8 +264,9 @@ class DedupItemPipeline(Component):
             deduplication.enter(visit)
             decisions = deduplication.process(visit, item)
             if decisions[0].fate is Fate.WAIT:
-                if type(self._extension.crawler.engine.scraper.itemproc) is ItemPipelineManager:
-                    return self._after_original(entry, item)
+                is_awaited = type(self._extension.crawler.engine.scraper.itemproc) is ItemPipelineManager
+                if is_awaited and (wait := self._extension.wait.begin(deduplication, visit)) is not None:
+                    return self._after_original(wait, entry, item)
                 decisions = self._extension.wait.given_up(deduplication, visit, item)
             return self._carried_out(entry, item, decisions)
         except DuplicateItem:
@@ -237,9 +275,9 @@ class DedupItemPipeline(Component):
             self._extension.defect(error, page.url, entry)
             return item
 
-    async def _after_original(self, entry: Entry, item: Any) -> Any:
+    async def _after_original(self, wait: Wait, entry: Entry, item: Any) -> Any:
         try:
-            decisions = await self._extension.wait.after(entry.deduplication, entry.visit, item)
+            decisions = await wait.last_decisions(item)
             return self._carried_out(entry, item, decisions)
         except DuplicateItem:
             raise

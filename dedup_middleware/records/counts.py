@@ -107,7 +107,7 @@ def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
             numbers[f"unchecked/{reason}"] = 1
         if kind == _UNCHECKED:
             numbers[f"items/unchecked/{reason}"] = kept
-        elif reason in DIFFERENCES:
+        elif reason in DIFFERENCES or (reason == Reason.ORIGINAL_PENDING and verdict != _UNCHANGED):
             numbers[f"kept/{reason}"] = 1
     return tuple((name, number) for name, number in numbers.items() if number)
 
