@@ -30,7 +30,6 @@ def test_every_reactor_does(site, crawl, reactor):
     twin = site.add("/a?twin=1", article("A", story(1)))
     settings = {
         "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100},
-        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 20},
     }
     steps = [{"url": url} for url in [*urls, twin, twin]]
     outcome = crawl("sample_spiders.Steps", steps=steps, reactor=reactor, settings=settings)

@@ -313,6 +313,8 @@ def fan(site: Site) -> Site:
 
 BREADTH_FIRST = {
     "DEPTH_PRIORITY": 1,
+    # Scrapy 2.16 waits so long before each callback that on loopback a crawl has ended before it has learned anything.
+    "CONSTANTS": {"scrapy.utils.defer:_DEFER_DELAY": 0},
     "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }

@@ -497,7 +497,6 @@ def test_what_waits_for_a_process_that_is_killed_is_kept(site, tmp_path):
     shared = {
         **FEED,
         "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1",
-        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 30},
     }
     fates = shared | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}, "HOLD_UNTIL": {"never": 1}}
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, never]

@@ -23,7 +23,7 @@ from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.driver.comparing import given_again, item_verdict, page_verdict
 from dedup_middleware.driver.earlier import EarlierCrawls
 from dedup_middleware.driver.verdicts import Verdicts
-from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
+from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -95,7 +95,9 @@ class Deduplication:
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
-        self.durability = Durability(self.index.store, flush=flush, disks=disks, write=self._write, fail=self.fail)
+        self.durability = Durability(
+            self.index.store, flush=flush, disks=disks, write=self._write, fail=self._checkpoint_failed
+        )
         self._items = ItemClasses(listener)
         self.drops = Drops(self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age)
         self.feeds_wanting = feeds_wanting
@@ -573,6 +575,12 @@ class Deduplication:
             self.fail(error)
         self._earlier.end()
         self.recorder.close()
+
+    def _checkpoint_failed(self, error: Exception) -> None:
+        if not isinstance(error, TROUBLE):
+            self._listener.defect(error, "a checkpoint")
+            error = FeedError("it is not known what is on disk")
+        self.fail(error)
 
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.model import Action, Scope, Unchanged
+from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import summary
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.refusals import scrapy_dedup
@@ -148,6 +149,23 @@ def released(count: int, cause: str) -> str:
 def fields_not_found(fields: Iterable[str]) -> str:
     """Return the warning that no item had these *fields*, which a setting names."""
     return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
+
+
+def originals_pending(numbers: Mapping[str, int]) -> str | None:
+    """Return the warning that a tenth of the copies, or more, had an original that was not durable in time."""
+    pending = numbers.get(f"kept/{Reason.ORIGINAL_PENDING}", 0)
+    copies = pending + numbers.get("verdict/duplicate", 0)
+    if not pending or 10 * pending < copies:
+        return None
+    # For most there was no room; or they have waited in vain.
+    if 2 * numbers.get("waits/no_room", 0) > numbers.get("waits/given_up", 0):
+        remedy = "Raise SCRAPER_SLOT_MAX_ACTIVE_SIZE: the responses of pages that wait take at most so many bytes"
+    else:
+        remedy = "Raise DOWNLOAD_TIMEOUT, for which a copy waits, or let items spend less time in the pipelines"
+    return (
+        f"{pending} of {copies} copies were not treated as duplicates, because items of their originals were in the "
+        f"pipelines. {remedy}"
+    )
 
 
 def at_end(opened: Resources, numbers: Mapping[str, int], *, is_away: bool) -> str:
