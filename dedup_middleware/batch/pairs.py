@@ -33,7 +33,7 @@ from dedup_middleware.text.terminal import plural
 from dedup_middleware.visits.visit import Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dedup_middleware.batch.archive import Job
@@ -203,7 +203,7 @@ class _Candidate(Index):
     shown: dict[bytes, int]
     """What the earlier pages of *host* have shown."""
 
-    def shown_on(self, url: str) -> dict[bytes, int]:
+    def shown_on(self, url: str) -> Mapping[bytes, int]:
         return self.shown if host_of(url) == self.host else {}
 
     def text(self, number: int) -> list[str]:  # noqa: ARG002 - there is one

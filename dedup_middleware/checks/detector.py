@@ -327,19 +327,17 @@ class Detector:
         self, page: Page, verdict: Verdict, subject: Subject, rejects: Callable[[StoredPage], Rejection | None]
     ) -> Verdict:
         related: Verdict | None = None
-        for place, match in enumerate(verdict.candidates):
-            rejection = rejects(match.original)
-            score = match.score
-            if rejection is None:
-                proof = self._proof_of(subject, match)
-                rejection, score = proof.rejection, proof.score
-            match = replace(match, score=score)
-            if rejection is None and match.original.pending:
+        for place, candidate in enumerate(verdict.candidates):
+            rejection = rejects(candidate.original)
+            proof = self._proof_of(subject, candidate) if rejection is None else Proof(candidate.score, rejection)
+            match = replace(candidate, score=proof.score)
+            if proof.rejection is not None:
+                related = related or _kept(match, proof.rejection)
+            elif match.original.pending:
                 return replace(verdict, match=match, candidates=verdict.candidates[place:])
-            if rejection is None:
+            else:
                 found = replace(verdict, match=match, reason=self._how(page, match), candidates=())
                 return self.preferences.applied(page, found)
-            related = related or _kept(match, rejection)
         assert related is not None
         kind = VerdictKind.CHANGED if verdict.changes else related.kind
         return replace(related, kind=kind, changes=verdict.changes)

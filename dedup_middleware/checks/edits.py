@@ -103,6 +103,7 @@ _DATE = re.compile(
     r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 )
 _DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
+_NO_LETTER = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
 # After one of these a quotation, a part or a clause begins, with a capital.
 _BEGINS = frozenset('"“”„«»:：(（[—–')
@@ -180,24 +181,40 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
 class _Sentence:
     """A sentence of either text."""
 
-    __slots__ = ("folded", "is_label", "is_line", "key", "text", "weight", "words")
-
     def __init__(self, text: str, *, is_line: bool) -> None:
         self.text = text
         self.is_line = is_line
         """Whether it is a line by itself; a label is one that is no sentence."""
-        self.is_label = is_line and is_label(text)
-        self.words = tokens(plain(text))
-        self.folded = [word.casefold() for word in self.words]
-        self.key = " ".join(self.folded)
-        self.weight = _weight(self.folded)
+
+    @cached_property
+    def is_label(self) -> bool:
+        return self.is_line and is_label(self.text)
+
+    @cached_property
+    def words(self) -> list[str]:
+        return tokens(plain(self.text))
+
+    @cached_property
+    def folded(self) -> list[str]:
+        return [word.casefold() for word in self.words]
+
+    @cached_property
+    def key(self) -> str:
+        """Its words: what two sentences are equal by."""
+        return " ".join(self.folded)
+
+    @cached_property
+    def weight(self) -> int:
+        return _weight(self.folded)
 
 
 class _Stream:
-    """The words of a text that are aligned, each with its sentence: of one that both texts have, its key."""
+    """The words of a text that are aligned, each with its sentence: of one that both texts have, its number."""
 
     def __init__(self, text: Iterable[tuple[str, bool]]) -> None:
         self.sentences = [_Sentence(each, is_line=is_line) for each, is_line in text]
+        self.whole: list[str] = []
+        """Of each sentence what it is aligned by if both texts have it, else nothing."""
         self.words: list[str] = []
         """Folded."""
         self.written: list[str] = []
@@ -205,12 +222,11 @@ class _Stream:
         self.places: list[range] = []
         """Of the words of each sentence."""
 
-    def fill(self, shared: frozenset[str]) -> None:
-        for number, sentence in enumerate(self.sentences):
-            is_whole = sentence.key in shared
+    def fill(self) -> None:
+        for number, (sentence, whole) in enumerate(zip(self.sentences, self.whole, strict=True)):
             start = len(self.words)
-            self.words += [_WHOLE + sentence.key] if is_whole else sentence.folded
-            self.written += [""] if is_whole else sentence.words
+            self.words += [whole] if whole else sentence.folded
+            self.written += [""] if whole else sentence.words
             self.sentence_of += [number] * (len(self.words) - start)
             self.places.append(range(start, len(self.words)))
 
@@ -221,9 +237,9 @@ class _Alignment:
     def __init__(self, here: Iterable[tuple[str, bool]], original: Original, context: Context) -> None:
         self.original, self.context = original, context
         self.here, self.there = _Stream(here), _Stream(original.sentences)
-        self.shared = frozenset(s.key for s in self.here.sentences) & {s.key for s in self.there.sentences}
-        self.here.fill(self.shared)
-        self.there.fill(self.shared)
+        self._find_shared()
+        self.here.fill()
+        self.there.fill()
         # For each word of the text the place of the word of the original that it is aligned with, or -1.
         self.match = [-1] * len(self.here.words)
         ours, theirs = self.here.words[:MAX_WORDS], self.there.words[:MAX_WORDS]
@@ -234,6 +250,19 @@ class _Alignment:
             self.match[block.a : block.a + block.size] = range(block.b, block.b + block.size)
         self.taken = frozenset(self.match)
 
+    def _find_shared(self) -> None:
+        """Mark the sentences that both texts have, as they are written or by their words."""
+        streams = self.here, self.there
+        written, other = ({s.text for s in stream.sentences} for stream in streams)
+        shared = written & other
+        keys, other = ({s.key for s in stream.sentences if s.text not in shared} for stream in streams)
+        both = keys & other
+        for stream in streams:
+            stream.whole = [
+                _WHOLE + s.text if s.text in shared else _WHOLE + s.key if s.key in both else ""
+                for s in stream.sentences
+            ]
+
     @cached_property
     def known(self) -> Callable[[str], bool] | None:
         return self.context.known()
@@ -243,9 +272,9 @@ class _Alignment:
         edits: list[Edit] = []
         total = own = 0
         run: list[_Sentence] = []
-        for sentence, places in zip(self.here.sentences, self.here.places, strict=True):
-            if sentence.key in self.shared:
-                total += sentence.weight
+        for sentence, whole, places in zip(self.here.sentences, self.here.whole, self.here.places, strict=True):
+            if whole:
+                total += weight(_NO_LETTER.sub("", sentence.text))
                 edits += _passage(run, OWN_PASSAGE)
                 continue
             if places.stop > MAX_WORDS:
@@ -364,7 +393,9 @@ class _Alignment:
     def _continues(self, place: int, beside: int) -> bool:
         return self.there.sentence_of[place] == self.there.sentence_of[beside] and place not in self.taken
 
-    def _kind_of(self, here: list[str], there: list[str], names: frozenset[str]) -> Kind | None:
+    def _kind_of(  # noqa: C901, PLR0911 - a line a kind, the first that applies
+        self, here: list[str], there: list[str], names: frozenset[str]
+    ) -> Kind | None:
         """Return the kind of edit that has *here* in the place of *there*; ``None`` if they are written otherwise."""
         ours, theirs = ([w.casefold() for w in words] for words in (here, there))
         numbers = numbers_in(ours), numbers_in(theirs)

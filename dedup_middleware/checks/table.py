@@ -108,7 +108,7 @@ _REASONS = {
 
 
 def rejection_of(edits: Iterable[Edit], allowed: frozenset[Kind]) -> Rejection | None:
-    """Return why a subject with these *edits* is no copy where a copy may have the *allowed* ones; ``None`` if it is."""
+    """Return why a subject with these *edits* is no copy, which may have the *allowed* ones; ``None`` if it is one."""
     found = [edit for edit in edits if edit.kind not in allowed]
     if not found:
         return None

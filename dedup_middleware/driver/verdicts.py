@@ -75,9 +75,8 @@ class Verdicts:
                 if page is not None:
                     with visit.budget:
                         visit.verdict = self._detector.check(within(page, visit.budget))
-                    if visit.verdict.kind is VerdictKind.DUPLICATE:
-                        if visit.is_exempt:
-                            visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
+                    if visit.verdict.kind is VerdictKind.DUPLICATE and visit.is_exempt:
+                        visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
             except TROUBLE as error:
                 self._fail(error)
             else:

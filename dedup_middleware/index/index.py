@@ -266,6 +266,7 @@ class Index(Lookup):
         changes.replace([page], number, None)
         changes.remove_page(page)
         changes.write()
+        self.vocabulary.forget()
         self.open_claims.touch(page)
 
     # --- writing
@@ -296,6 +297,8 @@ class Index(Lookup):
             before = self.shown_on(page.url)
             if (now := shown.updated(before, page)) != before:
                 changes.puts.append((schema.shown_key(page.url, self.store.header.key), shown.encode(now)))
+        else:
+            self.vocabulary.replace(stored.number, page.paragraphs)
         text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
         item_text = packed_item_text(stored, page.paragraphs)
         changes.put_page(stored, text, item_text, body_digest)

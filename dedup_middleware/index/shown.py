@@ -6,6 +6,7 @@ for each host, of its own pages only.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
@@ -52,8 +53,9 @@ def shown_by(page: Page) -> Iterator[bytes]:
     yield from found
 
 
-def decode(value: bytes | None) -> dict[bytes, int]:
-    """Return the pages that have shown each entry of a *value*."""
+@lru_cache(maxsize=64)
+def decode(value: bytes | None) -> Mapping[bytes, int]:
+    """Return the number of pages that have shown each entry of a *value*."""
     value = value or b""
     if len(value) % _ENTRY or len(value) > MAX_SHOWN * _ENTRY:
         raise UnreadableError(f"what a host has shown is {len(value)} bytes long")

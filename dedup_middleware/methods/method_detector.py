@@ -230,10 +230,10 @@ class MethodDetector(Detector):
         return match.score >= self.least_score
 
     def _proof_of(self, subject: Subject, match: Match) -> Proof:
-        return Detector._proof_of(self, subject, match)._replace(score=match.score)
+        return super(MethodDetector, self)._proof_of(subject, match)._replace(score=match.score)
 
     def _how(self, page: Page, match: Match) -> str:
-        return Detector._how(self, page, replace(match, score=1.0))
+        return super(MethodDetector, self)._how(page, replace(match, score=1.0))
 
     def _alike(self, page: Page, found: Found, note: Note) -> Iterator[Match]:
         """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""

@@ -32,7 +32,8 @@ _SEPARATOR = re.compile(r"(?<!\s)\s+[-–—:·•]+\s+|(?:(?<!\s)\s+)?[|_»›�
 _VIEW = (
     r"print(?:able|er[- ]friendly)?(?:[ -](?:version|view|page))?|amp|mobile(?:[ -](?:version|view|site))?|"
     r"druck(?:version|ansicht)|version imprimable|imprimir|versione? stampabile|stampa|打印(?:版|本页)?|手机版|移动版|"
-    r"列印|印刷(?:用|版)?|(?:page|seite|p[aá]gina|pagina) \d+(?: (?:of|von|de|di|/) ?\d+)?|\d{1,2} ?/ ?\d{1,2}|第 ?\d+ ?[页頁]"
+    r"列印|印刷(?:用|版)?|(?:page|seite|p[aá]gina|pagina) \d+(?: (?:of|von|de|di|/) ?\d+)?|"
+    r"\d{1,2} ?/ ?\d{1,2}|第 ?\d+ ?[页頁]"
 )
 _EDGE = r"[\s\-–—:·•|,.()\[\]（）【】]*"
 _VIEW_FIRST = re.compile(rf"^{_EDGE}(?:{_VIEW})(?!\w){_EDGE}", re.IGNORECASE)
