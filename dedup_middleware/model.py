@@ -199,10 +199,6 @@ class ItemContent:
     digest: bytes = b""
     """8 bytes that change with any character of their texts and values; empty if unknown."""
 
-    def is_text_of(self, hashes: AbstractSet[bytes]) -> bool:
-        """Return whether the texts are most of the text with these clause *hashes*, and nothing else."""
-        return self.hashes <= hashes and len(self.hashes) >= _SAME_TEXT_SHARE * len(hashes)
-
 
 class Fetched(NamedTuple):
     """A page before it is read."""
@@ -227,10 +223,6 @@ class Page:
     """Of an item, 16 bytes of its request: items of one request are not compared with each other."""
     features: PageFeatures | None = None
     """``None`` for an item."""
-    is_doubtful: bool = False
-    """Whether its text may not be its main text."""
-    is_boilerplate: bool = False
-    """Whether its text is in boilerplate while other text is not."""
     item_content: ItemContent | None = None
     """The content of its items that were kept; ``None`` until then."""
     suppressed: frozenset[bytes] = frozenset()

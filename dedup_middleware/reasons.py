@@ -65,17 +65,15 @@ class Reason(str, Enum):
     # Related: too little text is shared, or the page is the better copy.
     BELOW_THRESHOLD = "below_threshold", "the score is below the threshold"
     NOT_COMPARED = "not_compared", "the text is too long to be compared word by word"
-    UNCERTAIN_EXTRACTION = "uncertain_extraction", "the extracted text may not be the main text"
     PREFERRED = "preferred", "the page is in DEDUP_PREFERRED, and the match is not"
     # Related: the page or its item is different,
     OTHER_NUMBERS = "other_numbers", "the same sentences contain other numbers"
     OTHER_NAMES = "other_names", "the same sentences contain other names"
     OTHER_TITLE = "other_title", "the title or heading is different"
-    EXTRA_TEXT = "extra_text", "the page contains additional text"
+    EXTRA_TEXT = "extra_text", "it contains text that the original lacks"
     DIFFERENT_CONTEXT = "different_context", "the context of the text is different"
     DIFFERENT_URL_SHORT_TEXT = "different_url_short_text", "the URL is different, and the text is short"
     ORIGINAL_ITEM_HAS_NO_TEXT = "original_item_has_no_text", "the original's items contain no text"
-    ITEM_HAS_NEW_TEXT = "item_has_new_text", "the item contains text that the original's items lack"
     ITEM_FIELD_DIFFERS = "item_field_differs", "a field of the item has another value"
     # a program or a request wants it,
     KEPT_ON_REQUEST = "kept_on_request", "the page is kept on request"
@@ -97,7 +95,6 @@ DIFFERENCES = frozenset(
         Reason.DIFFERENT_CONTEXT,
         Reason.DIFFERENT_URL_SHORT_TEXT,
         Reason.ORIGINAL_ITEM_HAS_NO_TEXT,
-        Reason.ITEM_HAS_NEW_TEXT,
         Reason.ITEM_FIELD_DIFFERS,
     }
 )

@@ -137,13 +137,6 @@ class Pages(dict):
     def kept(self, urls, items=None, **options):
         return [url for url, verdict in self.checked(urls, items, **options).items() if not verdict.is_duplicate]
 
-    def released(self, urls):
-        """Return those of *urls* that are released in the end, though they were duplicates at first."""
-        with Deduplicator() as dedup:
-            for url in urls:
-                dedup.add(url, self[url])
-            return dedup.released
-
 
 @pytest.fixture
 def pages():

@@ -7,11 +7,10 @@ import time
 from dataclasses import replace
 
 import pytest
+from dedup_middleware.checks.alignment import MAX_WORDS, Comparison, compare
 from hypothesis import example, given
 from hypothesis import strategies as st
 from prose import story, zh_story
-
-from dedup_middleware.checks.alignment import MAX_WORDS, Comparison, compare
 
 EN = [
     "The Riverton council approved the new budget for the schools on Monday evening.",

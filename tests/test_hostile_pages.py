@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import scrapy
+from dedup_middleware.checks.alignment import compare
 from hostile_pages import HOSTILE, STORY, verdict_on
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,6 @@ from sample_spiders import OneByOne
 from scrapy.http import HtmlResponse
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.checks.alignment import compare
 from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.extraction import check_complete, texts_of
 from dedup_middleware.extraction.decoding import NO_CHARSETS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from dedup_middleware.checks.pair import OTHER_TITLES, SiteNames
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup_middleware.checks.pair import OTHER_TITLES, SiteNames
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.titles import own_parts, parts, shared_terms
 

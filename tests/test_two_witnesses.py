@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from dedup_middleware.checks.alignment import differences
 from local_site import Answer
 from prose import article, blog, page, story, zh_story
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.checks.alignment import differences
 from dedup_middleware.model import TEXT_LIMIT
 
 LONG_NOTICE = " ".join(story(7, 2))

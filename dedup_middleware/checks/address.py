@@ -104,17 +104,6 @@ def has_other_version(url: str, other: str) -> bool:
     return address_of(url).versions != address_of(other).versions
 
 
-def is_view_of(url: str, other: str) -> bool:
-    """Return whether *url* names a view of the page at *other*: it differs in words for a view only.
-
-    >>> is_view_of("http://a.example/x/print", "http://a.example/x")
-    True
-    """
-    here, there = address_of(url), address_of(other)
-    has_words = not VIEWS.isdisjoint(here.views - there.views)
-    return has_words and here.query == there.query and is_same_address(url, other)
-
-
 def _is_view(one: Address, other: Address) -> bool:
     """Return whether *one* is *other* with parameters added, or a view of it."""
     values = {folded(value) for _, value in one.query - other.query}

@@ -86,9 +86,8 @@ class Prover:
         known = Original(other, (there.features.title, there.features.heading))
         found = compare(lines, known, self._context(subject, original, relation, counted))
         edits += found.edits
-        rejection = rejection_of(found.edits, allowed)
-        if rejection is None and found.score < self.threshold:
-            rejection = Rejection(Reason.BELOW_THRESHOLD)
+        is_below = found.score < self.threshold
+        rejection = Rejection(Reason.BELOW_THRESHOLD) if is_below else rejection_of(found.edits, allowed)
         if rejection is None and relation is Relation.SAME_ADDRESS and self._is_beyond_stored(subject, there):
             rejection = Rejection(Reason.EXTRA_TEXT)
         return Proof(found.score, rejection, tuple(edits))
@@ -104,7 +103,7 @@ class Prover:
             return not hashes or not counted.isdisjoint(hashes)
 
         return Context(
-            known=partial(self.lookup.vocabulary.beside, original.number),
+            known=partial(self.lookup.known_words.beside, original.number),
             counts=None if subject.is_item or subject.weights.keys() <= counted else counts,
             is_sites=partial(self._is_label, subject.page.url, is_view=is_view),
             is_originals=partial(self._is_label, original.url, is_view=is_view),

@@ -48,12 +48,6 @@ def host_of(url: str) -> str:
         return ""
 
 
-def origin_of(url: str) -> str:
-    """Return the host of *url*, with its port unless that is the default of http or https: both are one origin."""
-    host, port = host_of(url), _port_of(url)
-    return host if port == _DEFAULT_PORTS.get(split(url).scheme) else f"{host}:{port}"
-
-
 def is_on_this_machine(url: str) -> bool:
     """Return whether the host of *url* is the loopback interface, by its name or address."""
     host = host_of(url)

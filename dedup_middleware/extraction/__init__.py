@@ -22,7 +22,6 @@ from dedup_middleware.extraction.choice import Choice, PageType, choose, choose_
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text.titles import is_echoed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -135,10 +134,6 @@ class Texts(NamedTuple):
     """All others, in document order."""
     heading: str
     """The first ``<h1>`` that is not a link, empty without one."""
-    share: float = 1.0
-    """The share of the paragraphs in the page's running text outside of boilerplate, 0 to 1."""
-    is_boilerplate: bool = False
-    """Whether the paragraphs stand in what calls itself boilerplate (comments, a menu), and other text does not."""
     rest: Sequence[str] = ()
     """What the page shows outside of its main text and its frame, what is not text included, each with its place."""
     labels: Sequence[str] = ()
@@ -167,8 +162,6 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
         [collapsed(blocks[place].text) for place in places],
         [block.text for block in beside if block.linked < MOSTLY_LINKS] + links,
         next((b.text for b in blocks if page.tags[b.node] == "h1" and b.linked < MOSTLY_LINKS), ""),
-        chosen.share,
-        chosen.is_boilerplate,
         _rest(page, chosen),
         _labels(page, chosen),
         frozenset([f"{tag} {class_}" for tag, class_ in {*zip(page.tags, page.classes, strict=True)}]),
@@ -211,8 +204,6 @@ def check_complete(root: etree._Element) -> None:
 
 #: Characters of a text of the frame that may name what a page is about.
 MAX_LABEL = 60
-#: With a smaller share of a page's running text outside of boilerplate, the main text may be elsewhere.
-SURE_SHARE = 0.1
 
 
 class Extracted(NamedTuple):
@@ -222,10 +213,6 @@ class Extracted(NamedTuple):
     """Those of its main text, in document order, none empty."""
     features: PageFeatures
     """What it has beside that: title, heading, context."""
-    is_doubtful: bool = False
-    """Whether the paragraphs may not be the main text. Then only what repeats nearly all of them is a copy."""
-    is_boilerplate: bool = False
-    """Whether the paragraphs stand in boilerplate, such as comments or a notice, while other text does not."""
 
 
 #: Takes the root of a parsed page, which it must not change, and a budget; raises :class:`UncheckableError` for a page
@@ -238,10 +225,7 @@ def weighted_dom(root: _Element, budget: Budget) -> Extracted:
     check_complete(root)
     budget.check_time()
     texts = texts_of(root, budget)
-    features = features_of(root, texts)
-    is_sure = texts.share >= SURE_SHARE and is_echoed(f"{features.title} {features.heading}", texts.paragraphs)
-    is_doubtful = bool(texts.paragraphs) and not is_sure
-    return Extracted(texts.paragraphs, features, is_doubtful, texts.is_boilerplate)
+    return Extracted(texts.paragraphs, features_of(root, texts))
 
 
 def extractor(name: str) -> Extractor:

@@ -266,7 +266,7 @@ class Index(Lookup):
         changes.replace([page], number, None)
         changes.remove_page(page)
         changes.write()
-        self.vocabulary.forget()
+        self.known_words.forget()
         self.open_claims.touch(page)
 
     # --- writing
@@ -298,7 +298,7 @@ class Index(Lookup):
             if (now := shown.updated(before, page)) != before:
                 changes.puts.append((schema.shown_key(page.url, self.store.header.key), shown.encode(now)))
         else:
-            self.vocabulary.replace(stored.number, page.paragraphs)
+            self.known_words.replace(stored.number, page.paragraphs)
         text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
         item_text = packed_item_text(stored, page.paragraphs)
         changes.put_page(stored, text, item_text, body_digest)

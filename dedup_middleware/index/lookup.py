@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.index import schema, shown
+from dedup_middleware.index.known_words import KnownWords
 from dedup_middleware.index.overrides import Overrides
-from dedup_middleware.index.vocabulary import Vocabulary
 from dedup_middleware.model import Eligibility, Fingerprint, Match, Page, is_cut
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Lookup:
         self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
     ) -> None:
         self.store = store
-        self.vocabulary = Vocabulary(store)
+        self.known_words = KnownWords(store)
         self.eligibility = eligibility
         self.open_claims = claims
         self.beside = beside

@@ -56,7 +56,6 @@ _T = TypeVar("_T")
 NUMBER_BYTES = 7
 _HOST_BITS = 16
 _IDENTITY_BYTES = 16
-TEMPLATE_BYTES = 8
 _WORKER_BYTES = 8
 #: A value of this size, in records.
 Identity = Annotated[bytes, msgspec.Meta(min_length=_IDENTITY_BYTES, max_length=_IDENTITY_BYTES)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _RELEASED = Outcome.RELEASED.value
 # The text or the item decided; for the other reasons, a page is kept although it may be a duplicate.
-_BY_TEXT = DIFFERENCES | {Reason.BELOW_THRESHOLD, Reason.UNCERTAIN_EXTRACTION}
+_BY_TEXT = DIFFERENCES | {Reason.BELOW_THRESHOLD}
 
 
 class NearMisses:

@@ -10,20 +10,17 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedup_middleware.text.clauses import folded, weight
-from dedup_middleware.text.words import are_letters, is_unspaced, terms, words_of
+from dedup_middleware.text.clauses import weight
+from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from dedup_middleware.model import PageFeatures
 
 #: A title lighter than this, in letters (8 Han characters), is that of many pages: "Notice", "Our branches", "公告".
 TELLING_TITLE_WEIGHT = 24
 #: Characters of a part of a title in which words for a view are looked for.
 MAX_PART = 120
-# Letters of a word that shows what a page is about; shorter ones are in most texts.
-_LONG_WORD = 4
 # Between a title and the site's: a hyphen only where spaces are around it, for it joins words too. Only the first of
 # several spaces can be where it begins: at each of them, it would be quadratic.
 _SEPARATOR = re.compile(r"(?<!\s)\s+[-–—:·•]+\s+|(?:(?<!\s)\s+)?[|_»›｜–—]+\s*")
@@ -69,30 +66,9 @@ def longest(found: Iterable[str]) -> str:
     return max(found, key=lambda part: weight(row_of(part).replace(" ", "")))
 
 
-def is_echoed(title: str, texts: Iterable[str]) -> bool:
-    """Return whether any longer word of *title* is in *texts*; also where it has none. O(characters)."""
-    found = [term for term in terms(title.casefold()) if are_letters(term) and len(term) > 1]
-    telling = {term for term in found if len(term) >= _LONG_WORD or (not term.isascii() and is_unspaced(term))}
-    return not telling or any(map("\n".join(texts).casefold().__contains__, telling))
-
-
 def row_of_all(texts: Iterable[str]) -> str:
     """Return the words of all *texts*, folded and separated by spaces, with a space at both ends."""
     return f" {' '.join(words_of(chr(10).join(texts)))} "
-
-
-def own_parts(page: PageFeatures, original: PageFeatures, text: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the parts of the title and heading of *page* that the *original* has in neither, nor in its *text*.
-
-    Words for a view of the page do not count: "(print)", "page 2". *text* is called only where it matters.
-    """
-    if (page.title, page.heading) == (original.title, original.heading):
-        return []
-    words = {*words_of(f"{original.title}\n{original.heading}")}
-    named = [part for name in (page.title, page.heading) for part in parts(name)]
-    own = [part for part in named if (rest := without_view(part)) and not words.issuperset(words_of(rest))]
-    row = row_of_all(text()) if own else ""
-    return [part for part in own if f" {row_of(without_view(part))} " not in row]
 
 
 @lru_cache(maxsize=1024)
@@ -113,15 +89,3 @@ def without_versions(title: str) -> str:
 def site_row(part: str) -> str:
     """Return :func:`row_of` *part* with each version number as one mark, for the site's part of titles."""
     return row_of(_VERSION.sub(" 0 ", part))
-
-
-def shared_terms(own: Iterable[str], original: PageFeatures, text: Callable[[], Iterable[str]]) -> float:
-    """Return the share, 0-1, of the words of a page's *own* titles in the names or the *text* of its *original*.
-
-    By weight; 1 for a page without a title.
-    """
-    here = {*terms(folded("\n".join(own)))}
-    there = {*terms(folded(f"{original.title}\n{original.heading}"))}
-    if not here <= there:
-        there.update(terms(folded("\n".join(text()))))
-    return weight("".join(here & there)) / weight("".join(here)) if here else 1.0

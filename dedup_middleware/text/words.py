@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
-
-from rapidfuzz.distance import Indel
+from typing import TYPE_CHECKING
 
 from dedup_middleware.text.characters import (
     HAN,
@@ -27,16 +25,6 @@ from dedup_middleware.text.clauses import folded, without_separators
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-#: Words of the original, and those of the page in their place.
-Replacement: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
-
-#: Words at least this much alike are one word, misspelt, misread or in another spelling.
-SAME_WORD = 0.7
-#: One letter makes another name of a shorter one, and is a slip in a longer one.
-LONG_WORD = 5
-# Letters in two runs of words. Longer ones are other texts, and to align them takes quadratic time.
-_LONGEST_RUNS = 10_000
 
 _DENSE = KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY + "\U00020000-\U0003ffff"
 _UNSPACED = SPACELESS + _DENSE
@@ -106,11 +94,6 @@ def tokens(text: str) -> list[str]:
     return [MINUS if token in _DASHES else token for token in _TOKEN.findall(without_separators(text))]
 
 
-def token_row(texts: Iterable[str]) -> str:
-    """Return the :func:`tokens` of *texts*, folded, with a space before each and after the last. O(characters)."""
-    return f" {' '.join(tokens(folded(chr(10).join(texts))))} "
-
-
 def is_symbol(token: str) -> bool:
     """Return whether one of the :func:`tokens` of a text is a symbol."""
     return token == MINUS or _SYMBOL.fullmatch(token) is not None
@@ -155,31 +138,6 @@ def _pairs(text: str) -> Iterator[str]:
             yield word
     if before and not was_pair:
         yield before
-
-
-def likeness(pair: Replacement) -> float:
-    """Return how much of two runs of words is the same, letter by letter, 0-1; 0 if their numbers differ."""
-    if numbers_in(pair[0]) != numbers_in(pair[1]):
-        return 0.0
-    there, here = map("".join, pair)
-    if len(there) + len(here) > _LONGEST_RUNS:
-        return float(there == here)
-    if any(variants.issuperset(there + here) for variants in VARIANTS):
-        return 1.0
-    return Indel.normalized_similarity(there, here)
-
-
-def differ_in_numbers(pair: Replacement) -> bool:
-    """Return whether both contain a number, and not the same one; Chinese numerals are numbers too."""
-    there, here = map(numbers_in, pair)
-    return bool(there and here) and there != here
-
-
-def may_be_slip(pair: Replacement) -> bool:
-    """Return whether one may be a misspelling of the other: another letter in a long word, or one too many."""
-    there, here = map("".join, pair)
-    is_long = min(len(there), len(here)) >= LONG_WORD
-    return likeness(pair) >= SAME_WORD and (is_long or len(there) != len(here))
 
 
 def numbers_in(words: Iterable[str]) -> list[str]:

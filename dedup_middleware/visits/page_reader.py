@@ -79,8 +79,7 @@ class PageReader:
         if self._beside is None and page.fingerprint.weight < MIN_TEXT_WEIGHT:
             page = self._whole(page, text_digest(extracted.paragraphs) if root is None else shown_digest(root))
             budget.check_time()
-        doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate
-        return replace(page, body_digest=body_digest, is_doubtful=doubtful, is_boilerplate=boilerplate)
+        return replace(page, body_digest=body_digest)
 
     def _whole(self, page: Page, digest: bytes) -> Page:
         """Return a *page* with little text as one clause: the *digest* of all that it shows.

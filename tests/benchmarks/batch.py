@@ -36,11 +36,11 @@ _FILES = 8
 
 
 def inline(folder: Path) -> list[bool]:
-    """Return which pages are duplicates by `Deduplicator`, without those that it has released."""
+    """Return which pages are duplicates by `Deduplicator`."""
     with Deduplicator() as dedup:
         lines = (line for path in sorted(folder.iterdir()) for line in path.open(encoding="utf8"))
         found = [*dedup.stream(map(json.loads, lines))]
-        return [result.is_duplicate and result.url not in dedup.released for result in found]
+        return [result.is_duplicate for result in found]
 
 
 def in_batch(folder: Path, *options: str) -> list[bool]:

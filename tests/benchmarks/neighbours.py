@@ -113,7 +113,7 @@ def the_product(pages: Sequence[CorpusPage]) -> set[str]:
     """Return what `Deduplicator` keeps; a page that it releases is kept."""
     with Deduplicator() as dedup:
         dropped = {page.url: page.id for page in pages if dedup.add(page.url, page.html).is_duplicate}
-        return {page.id for page in pages} - {id_ for url, id_ in dropped.items() if url not in dedup.released}
+        return {page.id for page in pages} - {id_ for url, id_ in dropped.items()}
 
 
 @cache

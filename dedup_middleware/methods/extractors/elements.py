@@ -19,7 +19,6 @@ from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_el
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.extraction.names import HEADINGS, ROLES, Role, is_shadow_root, signs_of
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text.titles import is_echoed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -235,19 +234,13 @@ def ancestors_or_self(nodes: Sequence[Node], flags: Iterable[bool]) -> list[bool
 def extracted(
     root: etree._Element, reading: PageElements, chosen: Collection[int], paragraphs: Sequence[str] | None = None
 ) -> Extracted:
-    """Return the main text of the page under *root*: the lines *chosen*, by index, or *paragraphs* made of them.
-
-    As under the default extraction, a text that contains no word of the title is in doubt: the published methods have
-    no measure of doubt.
-    """
+    """Return the main text of the page under *root*: the lines *chosen*, by index, or *paragraphs* made of them."""
     if paragraphs is None:
         paragraphs = [reading.lines[i].text for i in sorted(chosen)]
     beside = [(i, line) for i, line in enumerate(reading.lines) if line.linked < MOSTLY_LINKS]
     heading = next((line.text for _, line in beside if _tag(reading, line) == "h1"), "")
     others = [line.text for i, line in beside if i not in chosen]
-    features = features_of(root, Texts([*paragraphs], others, heading))
-    is_echo = is_echoed(f"{features.title} {features.heading}", paragraphs)
-    return Extracted(paragraphs, features, is_doubtful=bool(paragraphs) and not is_echo)
+    return Extracted(paragraphs, features_of(root, Texts([*paragraphs], others, heading)))
 
 
 def _tag(reading: PageElements, line: Line) -> str:

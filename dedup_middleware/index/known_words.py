@@ -22,7 +22,7 @@ MOST_TEXTS = 600
 FEWEST_TEXTS = 20
 
 
-class Vocabulary:
+class KnownWords:
     """The words of the first texts in *store*, as written, each with the number of texts that have it."""
 
     def __init__(self, store: OpenStore) -> None:
