@@ -136,12 +136,7 @@ class Deduplicator:
         too_little_text
         """
         _, visit = self._examined(url, html, item, content)
-        if visit.is_duplicate:
-            found = self._deduplication.check_item(visit, item)
-            visit.verdict = replace(found.verdict, candidates=())
-            if found.rejection is not None and visit.is_duplicate:
-                visit.overrule(found.rejection)
-        return self._deduplication.recorder.record(visit)
+        return _judged(self._deduplication, visit, item)
 
     def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Make a page an original, even if it repeats another one, and return the verdict.
@@ -435,6 +430,16 @@ def _decide(deduplication: Deduplication, visit: Visit, kept: Any, *, is_compare
         deduplication.item_left(visit, feeds=None)
 
 
+def _judged(deduplication: Deduplication, visit: Visit, item: Any) -> Record:
+    """Return the record of *visit*, whose verdict is provisional, with its *item*, if there is one."""
+    if visit.is_duplicate:
+        found = deduplication.check_item(visit, item)
+        visit.verdict = replace(found.verdict, candidates=())
+        if found.rejection is not None and visit.is_duplicate:
+            visit.overrule(found.rejection)
+    return deduplication.recorder.record(visit)
+
+
 def would_be_checked(config: Config, url: str, html: bytes) -> Record:
     """Return the record that the page *html* would have, fetched from *url* now; its items are not checked.
 
@@ -442,7 +447,7 @@ def would_be_checked(config: Config, url: str, html: bytes) -> Record:
     """
     with _looking(config) as session:
         reading = Reading(PageContent.of(url, html, {}), session.reader, config)
-        return session.recorder.record(reading.checked(session, Action.DRY_RUN))
+        return _judged(session, reading.checked(session, Action.DRY_RUN), None)
 
 
 def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, bytes | None]) -> Examined:
