@@ -213,10 +213,10 @@ class Deduplication:
     def process(self, visit: Visit, item: Any, *, is_compared: bool = True, may_wait: bool = True) -> list[Decision]:
         """Return what becomes of *item*, the next of the page, and of items that were held before it.
 
-        An item of a duplicate is dropped if the original's items contain what it contains, and else kept; it follows
-        its page if it is not to be *compared*. An item without text is held until the end: it is dropped unless an item
-        of the page was kept. So is a first item that is to be kept: if it is the only one, its page becomes an
-        original. After a ``WAIT`` process the item again; where it *may not wait*, it is kept instead.
+        The first item decides whether its page is a duplicate. A later one is dropped if the original's items contain
+        what it contains, and else kept; it follows its page if it is not to be *compared*. An item without text is held
+        until the end: it is dropped unless an item of the page was kept. After a ``WAIT`` process the item again; where
+        it *may not wait*, it is kept instead.
         """
         visit.output = after(visit.output, Event.PROCESS)
         may_drop = visit.is_sound and visit.output is Output.FLOWS
@@ -251,14 +251,13 @@ class Deduplication:
 
     def _of_duplicate(self, visit: Visit, item: Any, found: ItemVerdict) -> list[Decision]:
         """Return what becomes of an *item* of a page that is a duplicate, by what its comparison has *found*."""
-        if found.rejection is not None and found.rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED:
-            self.overrule(visit, found.rejection)
+        rejection = found.rejection
+        if rejection is not None and (visit.items == 1 or rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED):
+            self.overrule(visit, rejection)
         if found.repeats and (decision := self._repeated(visit, item)) is not None:
             return [decision]
-        is_first = visit.items == 1 if found.repeats is False else not (visit.holds_rejected or visit.is_partly_kept)
-        if not found.repeats and visit.is_duplicate and is_first:
+        if found.repeats is None and visit.is_duplicate and not visit.is_partly_kept:
             visit.held.append(item)
-            visit.holds_rejected, visit.rejection = found.repeats is False, found.rejection
             return [Decision(Fate.HOLD, item)]
         return self._keep_all(visit, item)
 
@@ -305,10 +304,6 @@ class Deduplication:
             # No item has come.
             visit.verdict = self.check_item(visit, None).verdict
             visit.verdict = replace(visit.verdict, candidates=())
-        if visit.holds_rejected:
-            if visit.items == 1:
-                self.overrule(visit, visit.rejection)
-            visit.decided += self._keep_all(visit)
         if is_complete and visit.held and visit.verdict.kind is VerdictKind.UNCHANGED:
             self._compare_with_itself(visit)
         while visit.held:
@@ -347,7 +342,7 @@ class Deduplication:
         """Keep what is held, then *items*."""
         visit.is_partly_kept = True
         kept = [self._keep(visit, item) for item in (*visit.held, *items)]
-        visit.held, visit.holds_rejected = [], False
+        visit.held = []
         return kept
 
     def _keep(self, visit: Visit, item: Any, *, repeats: bool = False) -> Decision:

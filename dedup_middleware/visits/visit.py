@@ -133,10 +133,7 @@ class Visit:
 
     # --- its items
     held: list[Any] = field(default_factory=list)
-    """Items that are not decided yet: those without text, or the first one, which is to be kept."""
-    holds_rejected: bool = False
-    """Whether the first item is held, because of the *rejection*, if that is known."""
-    rejection: Rejection | None = None
+    """Items that are not decided yet: those without text, and those of an unchanged page."""
     is_partly_kept: bool = False
     """Whether an item was kept that does not repeat the original."""
     decided: list[Decision] = field(default_factory=list)
