@@ -100,7 +100,7 @@ _CHOSEN = """
     SELECT page, other, duplicate, score, record FROM (
         SELECT e.*, ROW_NUMBER() OVER (PARTITION BY e.page ORDER BY e.place) AS number
         FROM edges e LEFT JOIN {duplicates} d ON d.page = e.page LEFT JOIN {duplicates} o ON o.page = e.other
-        WHERE e.page >= 0 AND o.page IS NULL AND e.duplicate = CASE WHEN d.page IS NULL THEN 0 ELSE 1 END) ranked
+        WHERE o.page IS NULL AND e.duplicate = CASE WHEN d.page IS NULL THEN 0 ELSE 1 END) ranked
     WHERE number = 1"""
 
 

@@ -34,7 +34,7 @@ MAX_LINE = 16 * 2**20
 _MAX_KEY = 64
 _ALL = b"\x01", b"\xff" * 64
 # The kinds of keys that are copied: all but those that processes at work have.
-_COPIED = frozenset(bytes((kind,)) for kind in b"acdehijklmnoprstvx")
+_COPIED = frozenset(bytes((kind,)) for kind in b"bcehijklmnoprstvx")
 # Pairs and bytes that are written at once.
 _PAIRS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 8 * 2**20
 
