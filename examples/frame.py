@@ -16,10 +16,9 @@ def marked(pages: pl.DataFrame) -> pl.DataFrame:
     """Return *pages* with what each of them is."""
     with Deduplicator() as dedup:
         verdicts = list(dedup.stream(zip(pages["url"].to_list(), pages["html"].to_list(), strict=True)))
-        after_all = set(dedup.released)
     return pages.with_columns(
-        verdict=pl.Series(["related" if v.url in after_all else v.verdict for v in verdicts]),
-        repeats=pl.Series([None if v.url in after_all else v.original_url for v in verdicts], dtype=pl.String),
+        verdict=pl.Series([v.verdict for v in verdicts], dtype=pl.String),
+        repeats=pl.Series([v.original_url for v in verdicts], dtype=pl.String),
         score=pl.Series([v.score for v in verdicts], dtype=pl.Float64),
     )
 

@@ -43,8 +43,6 @@ def main() -> None:
             for verdict in dedup.stream(pages(path)):
                 if not verdict.is_duplicate:
                     print(json.dumps({"url": verdict.url, "verdict": verdict.verdict}))
-        for url in dedup.released:
-            print(json.dumps({"url": url, "verdict": "related"}))
 
 
 if __name__ == "__main__":
