@@ -132,6 +132,7 @@ BAD = {
     "DEDUP_LOG": [5, True, ["a"], b"log", "a\0b", "\ud800"],
     "DEDUP_ACTION": ["delete", "", 1, ["drop"]],
     "DEDUP_THRESHOLD": ["0.5", 0.3, 1.1, -1, "high", "nan", "inf", True, [0.8], 10**400],
+    "DEDUP_REWORDED": ["yes", "", True],
     "DEDUP_PRIORITY_ADJUST": [1.5, "much", True, "inf", 10**400],
     "DEDUP_SCOPE": ["all", ""],
     "DEDUP_UNCHANGED": ["forget", "", True],

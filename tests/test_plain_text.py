@@ -58,7 +58,7 @@ def test_texts_are_pages_however_their_lines_are_wrapped(site, crawl) -> None:
 def test_what_differs_keeps_a_text(site, crawl) -> None:
     text = text_of(1).replace("tram line", "line of 12 trams").replace("market hall", "hall of 1850")
     urls = [
-        serve(site, "/a.txt", f"The council of York has 17 members.\n\n{text}"),
+        serve(site, "/a.md", f"# The council\n\nThe council of York has 17 members.\n\n{text}", "text/markdown"),
         serve(site, "/number.txt", f"The council of York has 19 members.\n\n{text}", host=1),
         serve(site, "/name.txt", f"The council of Leeds has 17 members.\n\n{text}", host=1),
         serve(site, "/more.txt", f"The council of York has 17 members.\n\n{text}\nThis is new.\n"),

@@ -119,7 +119,7 @@ def faults(browser: Browser, *rules: str) -> list[dict[str, Any]]:
 
 class TestTable:
     def test_it_is_searched(self, browser: Browser) -> None:
-        assert browser.run(FOUND) == 195
+        assert browser.run(FOUND) == 190
         assert search(browser, COPIER.upper()) == 24
         assert all(COPIER in row for row in texts(browser, "#drops tbody tr"))
         assert search(browser, "nowhere at all") == 0
@@ -373,7 +373,7 @@ class TestPair:
         browser.wait(IS_SHOWN)
         for key, place in ((Keys.ARROW_LEFT, 0), (Keys.ARROW_RIGHT, 1), (Keys.ARROW_RIGHT, 2), (Keys.ARROW_LEFT, 1)):
             press(browser, key)
-            said = f"return document.querySelector('#pair header span')?.textContent === '{place + 1} of 195'"
+            said = f"return document.querySelector('#pair header span')?.textContent === '{place + 1} of 190'"
             browser.wait(said)
             assert texts(browser, "#pair h2") == [titles[place]]
         press(browser, Keys.ESCAPE)
@@ -383,9 +383,9 @@ class TestPair:
     def test_one_leads_to_the_next(self, browser: Browser) -> None:
         rows = texts(browser, "#drops .open")
         click(browser, "#drops tbody tr:last-child")
-        browser.wait("return document.querySelector('#pair header span')?.textContent === '50 of 195'")
+        browser.wait("return document.querySelector('#pair header span')?.textContent === '50 of 190'")
         click(browser, "#pair .next")
-        browser.wait("return document.querySelector('#pair header span').textContent === '51 of 195'")
+        browser.wait("return document.querySelector('#pair header span').textContent === '51 of 190'")
         press(browser, Keys.ESCAPE)
         browser.wait(IS_BACK)
         assert texts(browser, "#drops .open") != rows, "the table has turned its page with it"
@@ -459,11 +459,12 @@ class TestNearMisses:
         browser.wait_for(lambda: saved.is_file() and saved.stat().st_size)
         labels = {(answer.url, answer.same, answer.reason) for answer in Answers(saved).about()}
         near = [record for record in Records(made.folder / "records.jsonl") if record.verdict == "related"]
-        assert labels == {(record.url, True, record.reason) for record in near}
+        assert len(labels) == 3
+        assert labels < {(record.url, True, record.reason) for record in near}
         said = run_here("tune", "--labels", str(saved), *made.here, folder=tmp_path)
         assert "3 labels in" in said.err
-        assert "Pages that a check keeps at any threshold: 1 label, 1 duplicate." in said.out
-        assert "Labelled pairs: 2 duplicates, 0 different." in said.out
+        assert "Pages that a check keeps at any threshold: 3 labels, 3 duplicates." in said.out
+        assert "Labelled pairs: 0 duplicates, 0 different." in said.out
         browser.run("localStorage.clear()")
 
     def test_labels_last_as_long_as_the_page_where_nothing_is_kept(self, browser: Browser) -> None:
@@ -478,8 +479,8 @@ class TestScores:
     def test_a_bar_leads_to_its_pages(self, browser: Browser) -> None:
         bars = "return [...document.querySelectorAll('.bars button')].map((each) => each.getAttribute('aria-label'))"
         labels = browser.run(bars)
-        assert sum(int(label.split()[0]) for label in labels if "duplicate" in label) == 195
-        assert sum(int(label.split()[0]) for label in labels if "related page" in label) == 3
+        assert sum(int(label.split()[0]) for label in labels if "duplicate" in label) == 190
+        assert sum(int(label.split()[0]) for label in labels if "related page" in label) == 8
         for place, label in enumerate(labels):
             browser.run("document.querySelectorAll('.bars button')[arguments[0]].click()", place)
             section = "drops" if "duplicate" in label else "near"

@@ -77,6 +77,7 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         schema.item_text_key(number),
         schema.repeat_key(number, number),
         schema.override_key(identity, identity),
+        schema.shown_key("http://a.example/", clause_hash),
         schema.whole_text_key(clause_hash, PageFeatures("title")) or b"",
         schema.NEXT_PLACE_KEY,
         # Dropped items, and what workers of a shared store and another detector add.
@@ -85,7 +86,7 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         schema.claims_key(identity),
         *(schema.numbered(kind, number) for kind in (b"k", b"l", b"m")),
     }
-    assert len(keys) == len({key[:1] for key in keys}) == 20
+    assert len(keys) == len({key[:1] for key in keys}) == 19
     assert [key for key in keys if schema.PAGES[0] <= key < schema.PAGES[1]] == [schema.page_key(number)]
 
 

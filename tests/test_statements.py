@@ -16,7 +16,7 @@ from dedup_middleware import model
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.batch import archive
 from dedup_middleware.common import bounded
-from dedup_middleware.common.urls import host_of, origin_of
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.index import dropped_items, item_codec, schema, transfer
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import item_flow
@@ -170,10 +170,6 @@ def test_the_responses_that_wait_have_as_much_room_as_the_scraper():
 
 
 # --- sites
-
-
-def test_a_site_with_and_without_www_has_two_origins():
-    assert origin_of("http://site.example/") != origin_of("http://www.site.example/")
 
 
 def test_ports_of_a_host_are_one_site():
