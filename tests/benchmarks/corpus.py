@@ -32,7 +32,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
 
@@ -194,26 +194,44 @@ class Agreement:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def drop_agreement(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Agreement:
+class Score(NamedTuple):
+    """How well a crawl has done."""
+
+    lost: int
+    """Clusters of which no page was kept."""
+    found: int
+    """Copies that were dropped."""
+    copies: int
+    """Copies that should go: of a cluster's n pages n - 1, whichever they are."""
+
+
+def score(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Score:
     """Return how right it was to keep just the pages with the ids *kept*.
 
-    Of a cluster's n pages n - 1 should go, whichever they are. Optional pages are not counted, but one that was
-    kept has told the story: then all the others may go.
+    Optional pages are not counted, but one that was kept has told the story: then all the others may go.
     """
     clusters, told = _clusters(pages, kept)
-    drops = right = should = 0
+    lost = found = copies = 0
     for cluster, ids in clusters.items():
         dropped = sum(id_ not in kept for id_ in ids)
-        drops += dropped
-        right += min(dropped, len(ids) - (cluster not in told))
-        should += len(ids) - 1
-    return Agreement(right / drops if drops else 1.0, min(1.0, right / should) if should else 1.0)
+        lost += cluster not in told and dropped == len(ids)
+        found += min(dropped, len(ids) - 1)
+        copies += len(ids) - 1
+    return Score(lost, found, copies)
+
+
+def drop_agreement(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Agreement:
+    """Return how right it was to keep just the pages with the ids *kept*; see `score`."""
+    pages = [*pages]
+    clusters, _ = _clusters(pages, kept)
+    drops = sum(id_ not in kept for ids in clusters.values() for id_ in ids)
+    lost, found, copies = score(pages, kept)
+    return Agreement(1 - lost / drops if drops else 1.0, found / copies if copies else 1.0)
 
 
 def lost_pages(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> int:
     """Return of how many clusters no page was *kept*."""
-    clusters, told = _clusters(pages, kept)
-    return sum(cluster not in told and kept.isdisjoint(ids) for cluster, ids in clusters.items())
+    return score(pages, kept).lost
 
 
 def _clusters(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> tuple[dict[str, list[str]], set[str]]:
@@ -265,5 +283,14 @@ def name_of(corpus: Path) -> str:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+    return "\n".join([rule(header), *map(line, rows)])
+
+
+def rule(header: Sequence[str]) -> str:
+    """Return the first two lines of a table in Markdown."""
+    return f"{line(header)}\n{line(['---'] * len(header))}"
+
+
+def line(cells: Iterable[object]) -> str:
+    """Return a line of a table in Markdown."""
+    return f"| {' | '.join(map(str, cells))} |"

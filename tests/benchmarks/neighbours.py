@@ -110,7 +110,7 @@ def in_rust(pages: Sequence[CorpusPage]) -> set[str]:
 
 
 def the_product(pages: Sequence[CorpusPage]) -> set[str]:
-    """Return what `Deduplicator` keeps; a page that it releases is kept."""
+    """Return what `Deduplicator` keeps."""
     with Deduplicator() as dedup:
         dropped = {page.url: page.id for page in pages if dedup.add(page.url, page.html).is_duplicate}
         return {page.id for page in pages} - {id_ for url, id_ in dropped.items()}
