@@ -81,7 +81,7 @@ def test_verdicts_beside_those_of_a_run_before(tmp_path):
     saved.write_text(json.dumps(before))
     lines = run("detection.py", corpus, "--against", saved, "--flips", "9").stdout.splitlines()
     assert lines[2].startswith("| tiny | 0, 0→1/1 | = | = | = |")
-    assert lines[-1] == "tiny, text, given: page 1 is dropped now: duplicate cross_host of page 0"
+    assert lines[-1] == "tiny, text, given: page 1 is dropped now: duplicate cross_host of page 0 (before: new)"
     assert "cannot be read" in run("detection.py", corpus, "--against", tmp_path / "nowhere").stderr
 
 

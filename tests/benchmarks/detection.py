@@ -76,6 +76,12 @@ class Found(NamedTuple):
     score: float | None
     difference: Sequence[str]
 
+    @property
+    def what(self) -> str:
+        """It in a line."""
+        named = filter(None, (self.verdict, self.reason, self.original and f"of {self.original}"))
+        return ": ".join(filter(None, (" ".join(named), "; ".join(self.difference))))
+
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
@@ -194,7 +200,7 @@ def cells(crawls: Crawls, before: Crawls | None) -> Iterator[str]:
     for name, crawl in crawls.items():
         if before is None or name not in before:
             yield _scores(crawl.score, crawl.score)
-        elif crawl.score == before[name].score and not crawl.flips(before[name]):
+        elif crawl.pages and crawl.score == before[name].score and not crawl.flips(before[name]):
             yield "="
         else:
             yield _scores(before[name].score, crawl.score)
@@ -224,12 +230,10 @@ def flips(corpus: Corpus, before: Crawls, most: int) -> Iterator[str]:
     """Yield a line for each of the first *most* pages of each crawl whose verdict is another one than *before*."""
     for name, crawl in corpus.variants[PRODUCT].items():
         for id_ in crawl.flips(before[name])[:most]:
-            found = crawl.pages[id_]
-            what = " ".join(filter(None, (found.verdict, found.reason, found.original and f"of {found.original}")))
-            own = "; ".join(found.difference)
             kind = f" ({corpus.kinds[id_]})" if corpus.kinds[id_] else ""
-            how = "kept" if found.is_kept else "dropped"
-            yield f"{corpus.name}, {name}: {id_}{kind} is {how} now: {what}{f': {own}' if own else ''}"
+            how = "kept" if crawl.pages[id_].is_kept else "dropped"
+            then, now = before[name].pages[id_].what, crawl.pages[id_].what
+            yield f"{corpus.name}, {name}: {id_}{kind} is {how} now: {now} (before: {then})"
 
 
 def earned(kinds: Iterable[str], corpora: Sequence[Corpus]) -> Iterator[list[str]]:
