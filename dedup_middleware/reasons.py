@@ -59,7 +59,7 @@ class Reason(str, Enum):
     ERROR = "error", "a bug of the plugin"
 
     # A duplicate, unless its text is the original's and both are on one host.
-    NEAR_MATCH = "near_match", "the wording is similar"
+    NEAR_MATCH = "near_match", "the text is nearly the same"
     CROSS_HOST = "cross_host", "the original is on another host"
 
     # Related: too little text is shared, or the page is the better copy.
@@ -70,7 +70,7 @@ class Reason(str, Enum):
     OTHER_NUMBERS = "other_numbers", "the same sentences contain other numbers"
     OTHER_NAMES = "other_names", "the same sentences contain other names"
     OTHER_TITLE = "other_title", "the title or heading is different"
-    EXTRA_TEXT = "extra_text", "it contains text that the original lacks"
+    EXTRA_TEXT = "extra_text", "the text differs from the original's"
     DIFFERENT_CONTEXT = "different_context", "the context of the text is different"
     DIFFERENT_URL_SHORT_TEXT = "different_url_short_text", "the URL is different, and the text is short"
     ORIGINAL_ITEM_HAS_NO_TEXT = "original_item_has_no_text", "the original's items contain no text"
