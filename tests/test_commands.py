@@ -173,7 +173,7 @@ class TestLog:
         said = crawled.run("log")
         assert (said.exit_status, said.err) == (0, "")
         head, original, reason, *evidence, time = said.out.splitlines()
-        assert reason == "    reason    near_match (the wording is similar)"
+        assert reason == "    reason    near_match (the text is nearly the same)"
         assert time.startswith("    time      2")
         assert crawled.repost in head
         assert "dropped" in head

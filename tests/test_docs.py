@@ -197,7 +197,7 @@ def test_the_quickstart_does_what_it_shows(tmp_path: Path) -> None:
     os.killpg(server.pid, signal.SIGTERM)
     server.wait()
     assert re.search(r"Dropped: \S+ repeats \S+ferry.html.* \(score 1.00\)", output)
-    assert "other_numbers" in output
+    assert "extra_text" in output
     assert re.search(
         r"differs   The first boat leaves at 6:10 in the morning, and a crossing costs £\d as before\.", output
     )

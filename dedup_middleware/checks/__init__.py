@@ -1,4 +1,4 @@
 """Decides whether a page, or an item, repeats a stored one.
 
-It only reads the store. What it learns about sites and templates is in memory.
+It only reads the store. A verdict follows from the page and the store, not from what a process has seen before.
 """
