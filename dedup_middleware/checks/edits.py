@@ -29,6 +29,7 @@ from dedup_middleware.text.words import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
 #: Words of each text that are aligned: the time is their product, 20 ms for these.
 MAX_WORDS = 8_000
@@ -140,6 +141,8 @@ class Context:
     is_originals: Callable[[str], bool] = _never
     has_frame: bool = False
     """Whether what stands at the edges of the text may be no part of it."""
+    allowed: AbstractSet[Kind] | None = None
+    """Where a few other edits decide, the comparison ends with these; ``None``: it never ends early."""
 
 
 class Original:
@@ -297,6 +300,8 @@ class _Alignment:
                     continue
             if not sentence.is_label:
                 edits += _passage(run, OWN_PASSAGE)
+            if self.context.allowed is not None and _count(edits, self.context.allowed) >= _FEW:
+                break
         edits += _passage(run, OWN_END)
         return Comparison(tuple(edits), 1 - own / total if total else 1.0)
 
@@ -350,20 +355,21 @@ class _Alignment:
             return True
         return any(name.casefold() not in known for name in self._names(sentence.text))
 
-    def _names(self, text: str) -> list[str]:
+    def _names(self, text: str) -> frozenset[str]:
         found = names_of(text) if self.original.has_names else []
-        if not found or (known := self.known) is None:
-            return found
-        # Elsewhere it is a word with a small letter: it begins a clause here.
-        return [name for name in found if not known(name.casefold())]
+        if found and (known := self.known) is not None:
+            # Elsewhere it is a word with a small letter: it begins a clause here.
+            found = [name for name in found if not known(name.casefold())]
+        return frozenset(found)
 
     # --- a sentence of the original, edited
 
     def _edited(self, sentence: _Sentence, places: range) -> Iterator[Edit]:
-        names = frozenset(self._names(sentence.text))
+        gaps = [*self._gaps(sentence, places)]
+        names = self._names(sentence.text) if any(w[:1].isupper() for here, _ in gaps for w in here) else frozenset()
         found = [
             Edit(kind, " ".join(here), " ".join(there), sentence.text)
-            for here, there in self._gaps(sentence, places)
+            for here, there in gaps
             if (kind := self._kind_of(here, there, names)) is not None
         ]
         count = sum(edit.kind in {Kind.WORD, Kind.REWORDED, Kind.LEFT_OUT, Kind.ADDED} for edit in found)
@@ -394,7 +400,7 @@ class _Alignment:
         return self.there.sentence_of[place] == self.there.sentence_of[beside] and place not in self.taken
 
     def _kind_of(  # noqa: C901, PLR0911 - a line a kind, the first that applies
-        self, here: list[str], there: list[str], names: frozenset[str]
+        self, here: list[str], there: list[str], names: AbstractSet[str]
     ) -> Kind | None:
         """Return the kind of edit that has *here* in the place of *there*; ``None`` if they are written otherwise."""
         ours, theirs = ([w.casefold() for w in words] for words in (here, there))
@@ -458,6 +464,10 @@ def _passage(run: list[_Sentence], limit: int) -> Iterator[Edit]:
     if sum(sentence.weight for sentence in run) >= limit:
         yield Edit(Kind.PASSAGE, " ".join(sentence.text for sentence in run), "", run[0].text)
     run.clear()
+
+
+def _count(edits: Iterable[Edit], allowed: AbstractSet[Kind]) -> int:
+    return sum(edit.kind not in allowed for edit in edits)
 
 
 def _weight(words: Iterable[str]) -> int:

@@ -12,10 +12,11 @@ from dedup_middleware.checks.item_check import hash_of
 from dedup_middleware.checks.item_values import is_url
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, relation_of
-from dedup_middleware.checks.table import Edit, Kind, Relation, allowed_edits, rejection_of
+from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, allowed_edits, rejection_of
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, text_hash
 from dedup_middleware.fingerprints import fast_hash
+from dedup_middleware.index import shown
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
@@ -23,7 +24,7 @@ from dedup_middleware.text.clauses import SHORT, clauses, cut_to, folded, weight
 from dedup_middleware.text.words import are_letters, is_unspaced, terms, without_credits, without_links
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.item_values import Value
@@ -86,9 +87,12 @@ class Prover:
         known = Original(other, (there.features.title, there.features.heading))
         found = compare(lines, known, self._context(subject, original, relation, counted))
         edits += found.edits
-        is_below = found.score < self.threshold
-        rejection = Rejection(Reason.BELOW_THRESHOLD) if is_below else rejection_of(found.edits, allowed)
-        if rejection is None and relation is Relation.SAME_ADDRESS and self._is_beyond_stored(subject, there):
+        rejection = rejection_of(found.edits, allowed)
+        if relation is Relation.SAME_ADDRESS and rejection is not None:
+            return Proof(score, rejection, tuple(edits))
+        if found.score < self.threshold:
+            rejection = Rejection(Reason.BELOW_THRESHOLD)
+        elif relation is Relation.SAME_ADDRESS and self._is_beyond_stored(subject, there):
             rejection = Rejection(Reason.EXTRA_TEXT)
         return Proof(found.score, rejection, tuple(edits))
 
@@ -96,26 +100,22 @@ class Prover:
         self, subject: Subject, original: StoredPage, relation: Relation, counted: AbstractSet[bytes]
     ) -> Context:
         """Return what the store has beside the two texts."""
-        is_view = relation is Relation.SAME_ADDRESS and has_other_template(subject.page, original)
+        is_same_address = relation is Relation.SAME_ADDRESS
+        is_view = is_same_address and has_other_template(subject.page, original)
 
         def counts(sentence: str) -> bool:
             hashes = [self.hash_clause(clause) for clause, weight in clauses(sentence) if weight]
             return not hashes or not counted.isdisjoint(hashes)
 
         return Context(
-            known=partial(self.lookup.known_words.beside, original.number),
+            # At the same address a name and a slip are as good as any other word.
+            known=(lambda: None) if is_same_address else partial(self.lookup.known_words.beside, original.number),
             counts=None if subject.is_item or subject.weights.keys() <= counted else counts,
-            is_sites=partial(self._is_label, subject.page.url, is_view=is_view),
-            is_originals=partial(self._is_label, original.url, is_view=is_view),
+            is_sites=partial(_is_label, self.lookup.shown_on(subject.page.url), is_view=is_view),
+            is_originals=partial(_is_label, self.lookup.shown_on(original.url), is_view=is_view),
             has_frame=not subject.is_item,
+            allowed=COPY[relation] if is_same_address else None,
         )
-
-    def _is_label(self, url: str, line: str, *, is_view: bool) -> bool:
-        """Return whether the short *line* is a label of the site of *url*, or of a view of a page."""
-        # "Ingredients", "Back to the newsroom".
-        if is_view and len(line) < SHORT and are_letters("".join(line.split())):
-            return True
-        return self.lookup.is_site_line(url, line)
 
     @staticmethod
     def _is_beyond_stored(subject: Subject, there: _There) -> bool:
@@ -159,16 +159,21 @@ class Prover:
         if relation is Relation.SAME_ADDRESS:
             # Versions of a document have their numbers in their titles.
             names = [[*map(titles.without_versions, each)] for each in names]
-        hosts = (subject.page.url, here.heading, names[1]), (there.page.url, other.heading, ())
+        if _has_same_headline(*names):
+            return
+        urls = subject.page.url, there.page.url
+        sites = [*map(self.lookup.shown_on, urls)]
 
         def is_sites(word: str) -> bool:
-            return any(self.lookup.is_site_word(url, word) for url, *_ in hosts)
+            return any(shown.has_word(site, word) for site in sites)
 
         ours, theirs = (
             [n for name in each if (n := name_of(name, heading, is_sites, host_of(url), others))]
-            for each, (url, heading, others) in zip(names, hosts, strict=True)
+            for each, url, heading, others in zip(
+                names, urls, (here.heading, other.heading), (names[1], ()), strict=True
+            )
         )
-        if any(map(is_headline, {*map(row_of, ours)} & {*map(row_of, theirs)})):
+        if _has_same_headline(ours, theirs):
             return
         for name in ours:
             is_around = not any(map(str.isdecimal, name)) and there.is_around(name)
@@ -187,10 +192,10 @@ class Prover:
         own = [value for value in subject.values if not there.has(value)]
         if not own:
             return
-        shown = _shown(subject)
+        texts = _shown(subject)
         names = {titles.row_of(part) for name in subject.names for part in titles.parts(name)}
         for value in own:
-            if _is_given(value, subject.page.url, *shown):
+            if _is_given(value, subject.page.url, *texts):
                 yield Edit(Kind.GIVEN, f"{value.field}: {value.written}")
             elif value.words not in names and not (
                 relation is Relation.SAME_ADDRESS and is_view(value.words, subject.page.url, there.page.url)
@@ -204,7 +209,7 @@ class Prover:
         """Yield whether a view shows facts of its own around its text, or a version other pictures in an equal one."""
         here = subject.page.features or PageFeatures()
         own = here.facts - there.features.facts
-        is_equal = subject.page.fingerprint.exact_digest == there.page.exact_digest
+        is_equal = subject.page.fingerprint.weights.keys() == there.page.hashes
         is_other = is_equal and has_other_version(subject.page.url, there.page.url)
         if (is_other and here.marks != there.features.marks) or (
             own and not own <= {*map(fast_hash, all_facts(there.lines))}
@@ -262,6 +267,16 @@ class _There:
         return bool(row) and f" {row} " in titles.row_of_all([self.features.title, self.features.heading])
 
 
+def _is_label(site: Mapping[bytes, int], line: str, *, is_view: bool) -> bool:
+    """Return whether the short *line* is a label of a *site*, by what its pages have shown, or of a view of a page."""
+    # "Ingredients", "Back to the newsroom".
+    return (is_view and len(line) < SHORT and are_letters("".join(line.split()))) or shown.has_line(site, line)
+
+
+def _has_same_headline(names: Iterable[str], others: Iterable[str]) -> bool:
+    return any(map(is_headline, {*map(row_of, names)} & {*map(row_of, others)}))
+
+
 def _is_about(headline: str, lines: Iterable[str]) -> bool:
     """Return whether a text has most of the longer words of a *headline*, by weight."""
     words = {term for term in terms(folded(headline)) if len(term) >= _LONG_WORD or is_unspaced(term)}
@@ -275,15 +290,15 @@ def _joined(lines: Iterable[str]) -> str:
 def _shown(subject: Subject) -> tuple[str, str]:
     """Return what the page of *subject* shows, and the words of that."""
     features = subject.page.features or PageFeatures()
-    shown = "\n".join([features.title, features.heading, *features.lines, *subject.page.paragraphs])
-    return shown, titles.row_of_all([shown])
+    text = "\n".join([features.title, features.heading, *features.lines, *subject.page.paragraphs])
+    return text, titles.row_of_all([text])
 
 
-def _is_given(value: Value, url: str, shown: str, words: str) -> bool:
+def _is_given(value: Value, url: str, text: str, words: str) -> bool:
     """Return whether *value* is content that its page does not show: it was given by another page, or a program."""
     if is_url(value.written):
         return False
     row = f" {value.words} " if value.words else ""
     if row and row in titles.row_of_all([url]):
         return False
-    return not (row in words and all(sign in shown for sign in value.signs))
+    return not (row in words and all(sign in text for sign in value.signs))

@@ -231,14 +231,6 @@ class Lookup:
         (value,) = self.store.get_recent([schema.shown_key(url, self.store.header.key)])
         return shown.decode(value)
 
-    def is_site_word(self, url: str, word: str) -> bool:
-        """Return whether the *word*, folded, stands in most titles of the host of *url*."""
-        return shown.is_sites(self.shown_on(url), shown.of_title(word))
-
-    def is_site_line(self, url: str, line: str) -> bool:
-        """Return whether the short *line* stands on several pages of the host of *url*."""
-        return shown.is_sites(self.shown_on(url), shown.of_line(line))
-
     def look_up(self, page: Page) -> Found:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
         identities, hashes, pending = page.identities, [*page.fingerprint.weights], self.open_claims.holders

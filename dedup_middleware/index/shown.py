@@ -69,8 +69,17 @@ def encode(shown: Mapping[bytes, int]) -> bytes:
     return b"".join(hash_ + count.to_bytes(_COUNT_BYTES, "big") for hash_, count in shown.items())
 
 
-def is_sites(shown: Mapping[bytes, int], hash_: bytes) -> bool:
-    """Return whether what has this *hash_* stands on most pages of a host, and on several."""
+def has_word(shown: Mapping[bytes, int], word: str) -> bool:
+    """Return whether the *word*, folded, stands in most titles of a host, and in several."""
+    return _is_sites(shown, of_title(word))
+
+
+def has_line(shown: Mapping[bytes, int], line: str) -> bool:
+    """Return whether the short *line* stands on most pages of a host, and on several."""
+    return _is_sites(shown, of_line(line))
+
+
+def _is_sites(shown: Mapping[bytes, int], hash_: bytes) -> bool:
     return shown.get(hash_, 0) >= max(SITE_PAGES, shown.get(PAGES, 0) / 2)
 
 
