@@ -206,12 +206,11 @@ class Prover:
 
     @staticmethod
     def _content(subject: Subject, there: _There) -> Iterator[Edit]:
-        """Yield whether a view shows facts of its own around its text, or a version other pictures in an equal one."""
+        """Yield whether a view shows facts of its own around its text, or a version other pictures."""
         here = subject.page.features or PageFeatures()
         own = here.facts - there.features.facts
-        is_equal = subject.page.fingerprint.weights.keys() == there.page.hashes
-        is_other = is_equal and has_other_version(subject.page.url, there.page.url)
-        if (is_other and here.marks != there.features.marks) or (
+        is_other = has_other_version(subject.page.url, there.page.url) and here.marks != there.features.marks
+        if is_other or (
             own and not own <= {*map(fast_hash, all_facts(there.lines))}
         ):
             yield Edit(Kind.CONTENT, "")
