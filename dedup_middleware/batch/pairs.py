@@ -200,7 +200,7 @@ class _Candidate(Index):
 
     original: Page
     host: str
-    shown: dict[bytes, int]
+    shown: Mapping[bytes, int]
     """What the earlier pages of *host* have shown."""
 
     def shown_on(self, url: str) -> Mapping[bytes, int]:
