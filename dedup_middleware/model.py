@@ -137,12 +137,8 @@ class PageFeatures:
     unknown."""
     template: frozenset[bytes] = frozenset()
     """The least hashes, 4 bytes each, of the formats of the page's elements: pages of one template share most."""
-    labels: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """The short texts of the frame, folded. Not stored."""
     lines: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The texts of the context, as written. Not stored."""
-    named: frozenset[bytes] = frozenset()
-    """Hashes of the parts of the page's URL that its frame names: "Leeds" in a breadcrumb, and in ``/leeds/hours``."""
 
     @property
     def marks(self) -> bytes:
@@ -154,9 +150,7 @@ class PageFeatures:
     def stored(self) -> PageFeatures:
         """Return them as they are stored: with short hashes, of which one in a thousand is another text's."""
         texts = frozenset([h[:STORED_TEXT_BYTES] for h in self.texts])
-        return PageFeatures(
-            self.title, self.heading, texts, self.facts, content=self.content, template=self.template, named=self.named
-        )
+        return PageFeatures(self.title, self.heading, texts, self.facts, content=self.content, template=self.template)
 
 
 def text_mark(digest: bytes, exact_digest: bytes) -> str:

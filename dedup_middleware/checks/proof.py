@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.checks.address import has_other_version, is_view, names_other
+from dedup_middleware.checks.address import has_other_version, is_view
 from dedup_middleware.checks.edits import Context, Original, compare
 from dedup_middleware.checks.item_check import hash_of
 from dedup_middleware.checks.item_values import is_url
@@ -142,8 +142,7 @@ class Prover:
             own = [line for line in subject.lines if line not in known]
             edits += [Edit(Kind.ADDED, line, "", line) for line in own] or [Edit(Kind.ADDED, "")]
         edits += [Edit(Kind.SHOWN, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)]
-        is_named = names_other(here.named, other.url) or names_other(features.named, page.url)
-        if is_named or not (here.content == features.content != b"" and here.facts == features.facts):
+        if not (here.content == features.content != b"" and here.facts == features.facts):
             edits.append(Edit(Kind.CONTENT, ""))
         rejection = rejection_of(edits, allowed_edits(Relation.SAME_SITE))
         if rejection is None and not subject.is_item and page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
@@ -210,9 +209,7 @@ class Prover:
         here = subject.page.features or PageFeatures()
         own = here.facts - there.features.facts
         is_other = has_other_version(subject.page.url, there.page.url) and here.marks != there.features.marks
-        if is_other or (
-            own and not own <= {*map(fast_hash, all_facts(there.lines))}
-        ):
+        if is_other or (own and not own <= {*map(fast_hash, all_facts(there.lines))}):
             yield Edit(Kind.CONTENT, "")
 
 

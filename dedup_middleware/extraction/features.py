@@ -79,12 +79,9 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     facts = [*all_facts(with_facts, counts=False), *_data_facts(root)]
     canonical = str(_CANONICAL(root))[:MAX_ADDRESS].strip()
     content = _digest(title, found.rest)
-    labels = frozenset(map(_folded_label, found.labels))
     lines = (*texts, *found.labels)
     template = frozenset(sorted(map(fast_hash, found.formats))[:TEMPLATE_SKETCH])
-    return PageFeatures(
-        title, heading, around, frozenset(map(fast_hash, facts)), canonical, content, template, labels, lines
-    )
+    return PageFeatures(title, heading, around, frozenset(map(fast_hash, facts)), canonical, content, template, lines)
 
 
 def features_of_text(heading: str) -> PageFeatures:
@@ -161,7 +158,6 @@ def text_hash(text: str) -> bytes:
 
 
 # The pages of a site have most of their short texts in common. 3 MB at the most.
-_folded_label = lru_cache(maxsize=8192)(folded)
 _without_date = lru_cache(maxsize=2048)(lambda text: _without_times(folded(text), ""))
 
 
