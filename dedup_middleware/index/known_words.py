@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores import OpenStore
 
-#: Texts whose words are known at most: 20,000 words of news in one language.
-MOST_TEXTS = 400
+#: Texts whose words are known at most: 15,000 words of news in one language.
+MOST_TEXTS = 250
 #: Fewer texts do not tell a slip from a rare word.
 FEWEST_TEXTS = 20
 
