@@ -25,6 +25,7 @@ from dedup_middleware.text.words import (
     numbers_in,
     tokens,
     without_credits,
+    without_numbering,
 )
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Original:
 
     def __init__(self, lines: Sequence[str], names: Iterable[str] = ()) -> None:
         """Read the *lines* of the text; its *names* are a part of what it tells."""
-        self.sentences = [*islice(_read(lines), MAX_WORDS + 1)]
+        self.sentences = _read(lines)
         self._lines, self._names = lines, names
 
     @cached_property
@@ -173,7 +174,7 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
     (<Kind.NUMBER: 'another number, or letter by itself'>, '25', '20')
     """
     context = context or Context()
-    here = [*islice(_read(lines), MAX_WORDS + 1)]
+    here = _read(lines)
     if context.counts is not None:
         here = [each for each in here if context.counts(each[0])]
     if {text for text, _ in here} <= {text for text, _ in original.sentences}:
@@ -474,12 +475,11 @@ def _weight(words: Iterable[str]) -> int:
     return sum(weight(word) for word in words if not is_symbol(word))
 
 
-def _read(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the sentences of *lines*, each with whether it is a line by itself."""
-    for line in lines:
-        found = [s for portion in portions([line]) for s in sentences(portion)]
-        for sentence in found:
-            yield sentence, len(found) == 1
+def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return the first sentences of *lines*, each with whether it is a line by itself; without their numbering."""
+    read = ([s for portion in portions([line]) for s in sentences(portion)] for line in lines)
+    found = [*islice(((sentence, len(each) == 1) for each in read for sentence in each), MAX_WORDS + 1)]
+    return [*zip(without_numbering([text for text, _ in found]), (is_line for _, is_line in found), strict=True)]
 
 
 def is_dated(line: str) -> bool:

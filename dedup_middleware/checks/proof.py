@@ -21,7 +21,7 @@ from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, 
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import SHORT, clauses, cut_to, folded, weight
-from dedup_middleware.text.words import are_letters, is_unspaced, terms, without_credits, without_links
+from dedup_middleware.text.words import are_letters, is_unspaced, numbers_in, terms, without_credits, without_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LITTLE_TEXT_WEIGHT = 600
 #: Share of the longer words of another headline, by weight, that the original's text must have.
 SHARED_TITLE = 0.4
+# Digits of a number that is hardly found in a text by chance.
+_LONG_NUMBER = 3
 # Characters of a word that tells what a text is about.
 _LONG_WORD = 4
 
@@ -175,11 +177,12 @@ class Prover:
         if _has_same_headline(ours, theirs):
             return
         for name in ours:
-            is_around = not any(map(str.isdecimal, name)) and there.is_around(name)
-            if is_around or (is_headline(row_of(name)) and there.contains(name)):
+            row = row_of(name)
+            is_around = not any(map(str.isdecimal, name)) and (there.is_around(name) or there.has_line(row))
+            if is_around or (is_headline(row) and there.contains(name)):
                 continue
             for edit in title_edits(name, theirs):
-                if edit.there or not there.contains(edit.here):
+                if edit.there or not there.tells(edit.here):
                     is_about = edit.kind is not Kind.HEADLINE or _is_about(name, there.lines)
                     yield edit if is_about else edit._replace(kind=Kind.TITLE)
 
@@ -249,6 +252,16 @@ class _There:
         """Return whether the text has these *words* of a title, in their order."""
         self._row = self._row or titles.row_of_all(self.lines)
         return f" {row_of(words)} " in self._row
+
+    def has_line(self, row: str) -> bool:
+        """Return whether a line of the text by itself has these words, a heading in it for one."""
+        return any(len(line) <= SHORT and row_of(line) == row for line in self.lines)
+
+    def tells(self, words: str) -> bool:
+        """Return whether the text has these *words* of a title, or their numbers, if these are long ones."""
+        numbers = numbers_in(row_of(words).split())
+        is_long = bool(numbers) and all(len(number) >= _LONG_NUMBER for number in numbers)
+        return self.contains(words) or (is_long and all(map(self.contains, numbers)))
 
     def is_around(self, line: str) -> bool:
         """Return whether *line*, with its facts, stands around the original's main text."""
