@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.checks.address import has_other_version, is_view
-from dedup_middleware.checks.edits import Context, Original, compare
+from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
 from dedup_middleware.checks.item_check import hash_of
 from dedup_middleware.checks.item_values import is_url
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
@@ -130,26 +130,63 @@ class Prover:
     # --- another address of one site
 
     def _equal(self, subject: Subject, there: _There, score: float) -> Proof:
-        """Return whether everything is equal as it is written, and nothing names a difference."""
-        page, other = subject.page, there.page
-        here, features = page.features or PageFeatures(), there.features
-        edits: list[Edit] = []
-        digest = page.fingerprint.exact_digest
-        is_equal = digest != b"" and digest == other.exact_digest
-        is_equal = is_equal and [*cut_to(page.paragraphs, TEXT_LIMIT)] == self.lookup.text(other.number)
-        if subject.is_item:
-            is_equal = is_equal and _joined(subject.lines) in _joined(there.lines)
-        if not is_equal:
-            known = set(there.lines)
-            own = [line for line in subject.lines if line not in known]
-            edits += [Edit(Kind.ADDED, line, "", line) for line in own] or [Edit(Kind.ADDED, "")]
+        """Return whether everything is equal as it is written, and nothing beside it is the page's own.
+
+        What stands around the text is its own if the original has not shown it, nor several pages of the site.
+        """
+        edits = [*self._own_text(subject, there), *self._names(subject, there, Relation.SAME_SITE)]
         edits += [Edit(Kind.SHOWN, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)]
-        if not (here.content == features.content != b"" and here.facts == features.facts):
-            edits.append(Edit(Kind.CONTENT, ""))
+        edits += self._own_content(subject, there)
         rejection = rejection_of(edits, allowed_edits(Relation.SAME_SITE))
-        if rejection is None and not subject.is_item and page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
+        if rejection is None and not subject.is_item and subject.page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
             rejection = Rejection(Reason.DIFFERENT_URL_SHORT_TEXT)
         return Proof(score if rejection else 1.0, rejection, tuple(edits))
+
+    def _own_text(self, subject: Subject, there: _There) -> Iterator[Edit]:
+        """Yield the lines of the text that are not in the original; an empty edit if the text is another one.
+
+        Beside the text of an item, its page may show lines of the frame.
+        """
+        page, text = subject.page, self.lookup.text(there.page.number)
+        known = {*text, *there.lines}
+        own = [line for line in subject.lines if line not in known]
+        if subject.is_item:
+            is_equal = _joined(subject.lines) in _joined(there.lines)
+            known.update(line for each in subject.lines for line in each.split("\n"))
+            site = self.lookup.shown_on(page.url)
+            own += [
+                line
+                for line in page.paragraphs
+                if line not in known and not is_free_line(line) and not shown.is_frame_line(site, line)
+            ]
+        else:
+            digest = page.fingerprint.exact_digest
+            is_equal = digest != b"" and digest == there.page.exact_digest
+            is_equal = is_equal and [*cut_to(page.paragraphs, TEXT_LIMIT)] == text
+        yield from (Edit(Kind.ADDED, line, "", line) for line in own)
+        if not is_equal and not own:
+            yield Edit(Kind.ADDED, "")
+
+    def _own_content(self, subject: Subject, there: _There) -> Iterator[Edit]:
+        """Yield what the page shows around its text that neither the original nor several pages of its site show."""
+        here, other = subject.page.features or PageFeatures(), there.features
+        site = self.lookup.shown_on(subject.page.url)
+        known = {*map(text_hash, there.lines), *map(text_hash, subject.page.paragraphs)}
+        texts = {h for h in here.texts - known if h[:STORED_TEXT_BYTES] not in other.texts}
+        facts = here.facts - other.facts
+        own = {h for h in texts | facts | (here.marks - other.marks) if not shown.is_frame(site, h)}
+        if own and own <= facts:
+            own = own.difference(map(fast_hash, all_facts(there.lines)))
+        if own:
+            line = next(
+                (
+                    each
+                    for each in here.lines
+                    if text_hash(each) in own or not own.isdisjoint(map(fast_hash, facts_of(each)))
+                ),
+                "",
+            )
+            yield Edit(Kind.CONTENT, line, "", line)
 
     # --- what a subject is called
 
@@ -168,8 +205,14 @@ class Prover:
         def is_sites(word: str) -> bool:
             return any(shown.has_word(site, word) for site in sites)
 
+        def bare(name: str) -> str:
+            """Return *name* without the site's and its sections' parts: at another address only these may differ."""
+            parts = titles.parts(name) if relation is Relation.SAME_SITE else ()
+            own = [part for part in parts if not any(shown.has_part(site, titles.row_of(part)) for site in sites)]
+            return " - ".join(own) or name
+
         ours, theirs = (
-            [n for name in each if (n := name_of(name, heading, is_sites, host_of(url), others))]
+            [n for name in each if (n := name_of(bare(name), heading, is_sites, host_of(url), others))]
             for each, url, heading, others in zip(
                 names, urls, (here.heading, other.heading), (names[1], ()), strict=True
             )

@@ -1,7 +1,8 @@
-"""Keeps what the first pages of a host have shown: words of titles and short lines, each with the number of pages.
+"""Keeps what the first pages of a host have shown beside their texts, each with the number of pages.
 
-What most pages of a host show beside other texts is the site's, and sets none of them apart. A value in the store for
-each host, of its own pages only.
+That are words and parts of titles, short lines, and what stands around the text. What several pages of a host show
+beside other texts is its frame, and what most of them show is the site's: it sets none of them apart. A value in the
+store for each host, of its own pages with a text of their own.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
     from dedup_middleware.model import Page
 
-#: On so many pages of its host, and on half of them, a word of titles or a line is the site's.
+#: On so many pages of its host something is frame; on half of them, too, it is the site's.
 SITE_PAGES = 3
 #: Pages of a host that are counted: after these, what is the site's stays the site's.
 COUNTED_PAGES = 100
 #: Entries of a host, 6 bytes each: what one page alone shows makes room first.
-MAX_SHOWN = 256
+MAX_SHOWN = 512
 # Short lines of one page that are counted.
 _MAX_LINES = 40
 _ENTRY = Struct(">4sH")
@@ -43,6 +44,21 @@ def has_line(shown: Mapping[bytes, int], line: str) -> bool:
     return _is_sites(shown, _of_line(line))
 
 
+def has_part(shown: Mapping[bytes, int], part: str) -> bool:
+    """Return whether a *part* of titles, its words, stands in several titles of a host: the site's, or a section's."""
+    return is_frame(shown, _of_part(part))
+
+
+def is_frame(shown: Mapping[bytes, int], hash_: bytes) -> bool:
+    """Return whether several pages of a host have shown what has this *hash_* around their texts."""
+    return shown.get(hash_, 0) >= SITE_PAGES
+
+
+def is_frame_line(shown: Mapping[bytes, int], line: str) -> bool:
+    """Return whether several pages of a host have shown the short *line* in their texts."""
+    return is_frame(shown, _of_frame_line(line))
+
+
 def _is_sites(shown: Mapping[bytes, int], hash_: bytes) -> bool:
     return shown.get(hash_, 0) >= max(SITE_PAGES, shown.get(PAGES, 0) / 2)
 
@@ -51,15 +67,32 @@ def _of_word(word: str) -> bytes:
     return fast_hash(f"t{word}")
 
 
+def _of_part(part: str) -> bytes:
+    return fast_hash(f"p{part}")
+
+
 def _of_line(line: str) -> bytes:
     return fast_hash(f"l{folded(line)}")
 
 
-def _shown_by(page: Page) -> Iterable[bytes]:
-    """Return the hashes of what *page* shows that may be its site's, each once."""
-    words = [] if page.features is None else titles.site_row(f"{page.features.title} {page.features.heading}").split()
+def _of_frame_line(line: str) -> bytes:
+    return fast_hash(f"f{line}")
+
+
+def _shown_by(page: Page, *, is_repeat: bool) -> Iterable[bytes]:
+    """Return the hashes of what *page* shows that may be its site's, each once.
+
+    What a page shows around a text that its host has already may be what sets the two apart: it is no frame.
+    """
     lines = [line for line in page.paragraphs if len(line) <= SHORT][:_MAX_LINES]
-    return dict.fromkeys([*map(_of_word, words), *map(_of_line, lines)])
+    found = [*map(_of_line, lines)]
+    if (features := page.features) is not None:
+        found += map(_of_word, titles.site_row(f"{features.title} {features.heading}").split())
+    if features is not None and not is_repeat:
+        found += map(_of_frame_line, lines)
+        found += map(_of_part, map(titles.row_of, titles.parts(features.title)))
+        found += [*features.texts, *features.facts, *features.marks]
+    return dict.fromkeys(found)
 
 
 @lru_cache(maxsize=64)
@@ -75,12 +108,15 @@ def encode(shown: Mapping[bytes, int]) -> bytes:
     return b"".join([_ENTRY.pack(hash_, count) for hash_, count in shown.items()])
 
 
-def updated(shown: Mapping[bytes, int], page: Page) -> Mapping[bytes, int]:
-    """Return what a host has *shown* with what a new *page* of it shows; *shown* itself once enough are counted."""
+def updated(shown: Mapping[bytes, int], page: Page, *, is_repeat: bool = False) -> Mapping[bytes, int]:
+    """Return what a host has *shown* with what a new *page* of it shows; *shown* itself once enough are counted.
+
+    *is_repeat*: whether the host has shown the text of the page before.
+    """
     if shown.get(PAGES, 0) >= COUNTED_PAGES:
         return shown
     found = dict(shown)
-    for hash_ in (*_shown_by(page), PAGES):
+    for hash_ in (*_shown_by(page, is_repeat=is_repeat), PAGES):
         found[hash_] = found.pop(hash_, 0) + 1
     extra = len(found) - MAX_SHOWN
     for hash_ in sorted(found, key=lambda h: found[h] > 1)[:extra] if extra > 0 else ():
