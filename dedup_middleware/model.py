@@ -213,8 +213,6 @@ class Page:
     """``None`` for an item."""
     item_content: ItemContent | None = None
     """The content of its items that were kept; ``None`` until then."""
-    like: int = 0
-    """The number of the page beside which it is stored: see :meth:`near`; 0 if there is none."""
     suppressed: frozenset[bytes] = frozenset()
     """Clauses whose posting lists lead to another page only: text of look-alikes does not become boilerplate."""
     replaces: StoredPage | None = None
@@ -246,8 +244,7 @@ class Page:
         """Return the page as it is stored beside *match*, if that contains *threshold* of its text."""
         if match is None or match.score < threshold:
             return self
-        suppressed = match.original.hashes & self.fingerprint.weights.keys()
-        return replace(self, suppressed=suppressed, like=match.original.number)
+        return replace(self, suppressed=match.original.hashes & self.fingerprint.weights.keys())
 
 
 # --- a page that is stored

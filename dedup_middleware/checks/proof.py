@@ -208,7 +208,7 @@ class Prover:
         def bare(name: str) -> str:
             """Return *name* without the site's and its sections' parts: at another address only these may differ."""
             parts = titles.parts(name) if relation is Relation.SAME_SITE else ()
-            own = [part for part in parts if not any(shown.has_part(site, titles.row_of(part)) for site in sites)]
+            own = [part for part in parts if not any(shown.is_frame_part(site, part) for site in sites)]
             return " - ".join(own) or name
 
         ours, theirs = (
@@ -319,7 +319,7 @@ class _There:
         return bool(row) and f" {row} " in titles.row_of_all([self.features.title, self.features.heading])
 
 
-def _is_label(site: Mapping[bytes, int], line: str, *, is_view: bool) -> bool:
+def _is_label(site: Mapping[bytes, tuple[int, int]], line: str, *, is_view: bool) -> bool:
     """Return whether the short *line* is a label of a *site*, by what its pages have shown, or of a view of a page."""
     # "Ingredients", "Back to the newsroom".
     return (is_view and len(line) < SHORT and are_letters("".join(line.split()))) or shown.has_line(site, line)

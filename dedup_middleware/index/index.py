@@ -294,9 +294,8 @@ class Index(Lookup):
         )
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
         if not own and not page.source:
-            before, like = self.shown_on(page.url), stored.original or page.like
-            is_repeat = bool(like) and schema.host_bits(like) == schema.host_bits(stored.number)
-            if (now := shown.updated(before, page, is_repeat=is_repeat)) is not before:
+            before = self.shown_on(page.url)
+            if (now := shown.updated(before, page)) is not before:
                 changes.puts.append((schema.shown_key(page.url, self.store.header.key), shown.encode(now)))
         else:
             self.known_words.replace(stored.number, page.paragraphs)
