@@ -131,32 +131,20 @@ class PageFeatures:
     """Hashes, 4 bytes each, of prices, amounts and serial numbers in the context and in the data of scripts."""
     canonical: str = ""
     """``rel=canonical``, as written; absolute where the page's URL is known, and empty if it is that. Not stored."""
-    content: bytes = b""
-    """16 bytes that change whenever anything changes that the page shows outside of its main text and its frame: its
-    title, short lines, and what is not text, in their order; and 8 that change with what is not text alone. Empty if
-    unknown."""
+    marks: frozenset[bytes] = frozenset()
+    """Hashes, 4 bytes each, of what is not text in the content: pictures, media, files, formulas, form values; and of
+    the names that the page's data has for it."""
     template: frozenset[bytes] = frozenset()
     """The least hashes, 4 bytes each, of the formats of the page's elements: pages of one template share most."""
-    labels: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """The short texts of the frame, folded. Not stored."""
     lines: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The texts of the context, as written. Not stored."""
-    named: frozenset[bytes] = frozenset()
-    """Hashes of the parts of the page's URL that its frame names: "Leeds" in a breadcrumb, and in ``/leeds/hours``."""
-
-    @property
-    def marks(self) -> bytes:
-        """8 bytes that change with the pictures, media, files, formulas and form values of the content."""
-        return self.content[-8:]
 
     # Called when a claim is opened, and when it is confirmed.
     @lru_cache(maxsize=256)  # noqa: B019 - the instances are small and refer to nothing
     def stored(self) -> PageFeatures:
         """Return them as they are stored: with short hashes, of which one in a thousand is another text's."""
         texts = frozenset([h[:STORED_TEXT_BYTES] for h in self.texts])
-        return PageFeatures(
-            self.title, self.heading, texts, self.facts, content=self.content, template=self.template, named=self.named
-        )
+        return PageFeatures(self.title, self.heading, texts, self.facts, marks=self.marks, template=self.template)
 
 
 def text_mark(digest: bytes, exact_digest: bytes) -> str:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import tldextract
 
 from dedup_middleware.common.urls import host_of, split
-from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.text.clauses import folded
 from dedup_middleware.text.words import split_words
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 #: Words by which URLs name a view of a page.
 VIEWS = frozenset(
@@ -118,22 +114,6 @@ def _is_view(one: Address, other: Address) -> bool:
     # "/wiki/Cams" is "/wiki?title=Cams", too.
     rest = [part for part in other.path if part not in one.path]
     return one.path == other.path or (bool(rest) and values.issuperset(rest) and set(one.path) <= set(other.path))
-
-
-def named_parts(url: str, labels: Collection[str]) -> frozenset[bytes]:
-    """Return the hashes of the parts of *url* that one of these *labels* names."""
-    return frozenset(fast_hash(part) for part in _parts(url) if part in labels)
-
-
-def names_other(named: frozenset[bytes], other: str) -> bool:
-    """Return whether one of the parts of a URL that a frame has *named* is not in the *other* URL."""
-    return bool(named.difference(map(fast_hash, _parts(other))))
-
-
-def _parts(url: str) -> list[str]:
-    address = address_of(url)
-    parts = [*address.host, *address.path, *(folded(value) for _, value in address.query)]
-    return [" ".join(split_words(part)) for part in parts]
 
 
 def without_parameters(part: str) -> str:

@@ -25,10 +25,12 @@ from dedup_middleware.text.words import (
     numbers_in,
     tokens,
     without_credits,
+    without_numbering,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
 #: Words of each text that are aligned: the time is their product, 20 ms for these.
 MAX_WORDS = 8_000
@@ -140,6 +142,8 @@ class Context:
     is_originals: Callable[[str], bool] = _never
     has_frame: bool = False
     """Whether what stands at the edges of the text may be no part of it."""
+    allowed: AbstractSet[Kind] | None = None
+    """Where a few other edits decide, the comparison ends with these; ``None``: it never ends early."""
 
 
 class Original:
@@ -147,7 +151,7 @@ class Original:
 
     def __init__(self, lines: Sequence[str], names: Iterable[str] = ()) -> None:
         """Read the *lines* of the text; its *names* are a part of what it tells."""
-        self.sentences = [*islice(_read(lines), MAX_WORDS + 1)]
+        self.sentences = _read(lines)
         self._lines, self._names = lines, names
 
     @cached_property
@@ -170,7 +174,7 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
     (<Kind.NUMBER: 'another number, or letter by itself'>, '25', '20')
     """
     context = context or Context()
-    here = [*islice(_read(lines), MAX_WORDS + 1)]
+    here = _read(lines)
     if context.counts is not None:
         here = [each for each in here if context.counts(each[0])]
     if {text for text, _ in here} <= {text for text, _ in original.sentences}:
@@ -297,6 +301,8 @@ class _Alignment:
                     continue
             if not sentence.is_label:
                 edits += _passage(run, OWN_PASSAGE)
+            if self.context.allowed is not None and _count(edits, self.context.allowed) >= _FEW:
+                break
         edits += _passage(run, OWN_END)
         return Comparison(tuple(edits), 1 - own / total if total else 1.0)
 
@@ -350,20 +356,21 @@ class _Alignment:
             return True
         return any(name.casefold() not in known for name in self._names(sentence.text))
 
-    def _names(self, text: str) -> list[str]:
+    def _names(self, text: str) -> frozenset[str]:
         found = names_of(text) if self.original.has_names else []
-        if not found or (known := self.known) is None:
-            return found
-        # Elsewhere it is a word with a small letter: it begins a clause here.
-        return [name for name in found if not known(name.casefold())]
+        if found and (known := self.known) is not None:
+            # Elsewhere it is a word with a small letter: it begins a clause here.
+            found = [name for name in found if not known(name.casefold())]
+        return frozenset(found)
 
     # --- a sentence of the original, edited
 
     def _edited(self, sentence: _Sentence, places: range) -> Iterator[Edit]:
-        names = frozenset(self._names(sentence.text))
+        gaps = [*self._gaps(sentence, places)]
+        names = self._names(sentence.text) if any(w[:1].isupper() for here, _ in gaps for w in here) else frozenset()
         found = [
             Edit(kind, " ".join(here), " ".join(there), sentence.text)
-            for here, there in self._gaps(sentence, places)
+            for here, there in gaps
             if (kind := self._kind_of(here, there, names)) is not None
         ]
         count = sum(edit.kind in {Kind.WORD, Kind.REWORDED, Kind.LEFT_OUT, Kind.ADDED} for edit in found)
@@ -394,7 +401,7 @@ class _Alignment:
         return self.there.sentence_of[place] == self.there.sentence_of[beside] and place not in self.taken
 
     def _kind_of(  # noqa: C901, PLR0911 - a line a kind, the first that applies
-        self, here: list[str], there: list[str], names: frozenset[str]
+        self, here: list[str], there: list[str], names: AbstractSet[str]
     ) -> Kind | None:
         """Return the kind of edit that has *here* in the place of *there*; ``None`` if they are written otherwise."""
         ours, theirs = ([w.casefold() for w in words] for words in (here, there))
@@ -460,16 +467,19 @@ def _passage(run: list[_Sentence], limit: int) -> Iterator[Edit]:
     run.clear()
 
 
+def _count(edits: Iterable[Edit], allowed: AbstractSet[Kind]) -> int:
+    return sum(edit.kind not in allowed for edit in edits)
+
+
 def _weight(words: Iterable[str]) -> int:
     return sum(weight(word) for word in words if not is_symbol(word))
 
 
-def _read(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the sentences of *lines*, each with whether it is a line by itself."""
-    for line in lines:
-        found = [s for portion in portions([line]) for s in sentences(portion)]
-        for sentence in found:
-            yield sentence, len(found) == 1
+def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return the first sentences of *lines*, each with whether it is a line by itself; without their numbering."""
+    read = ([s for portion in portions([line]) for s in sentences(portion)] for line in lines)
+    found = [*islice(((sentence, len(each) == 1) for each in read for sentence in each), MAX_WORDS + 1)]
+    return [*zip(without_numbering([text for text, _ in found]), (is_line for _, is_line in found), strict=True)]
 
 
 def is_dated(line: str) -> bool:

@@ -6,24 +6,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.checks.address import has_other_version, is_view, names_other
-from dedup_middleware.checks.edits import Context, Original, compare
+from dedup_middleware.checks.address import has_other_version, is_view
+from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
 from dedup_middleware.checks.item_check import hash_of
 from dedup_middleware.checks.item_values import is_url
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, relation_of
-from dedup_middleware.checks.table import Edit, Kind, Relation, allowed_edits, rejection_of
+from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, allowed_edits, rejection_of
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, text_hash
 from dedup_middleware.fingerprints import fast_hash
+from dedup_middleware.index import shown
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import SHORT, clauses, cut_to, folded, weight
-from dedup_middleware.text.words import are_letters, is_unspaced, terms, without_credits, without_links
+from dedup_middleware.text.words import are_letters, is_unspaced, numbers_in, terms, without_credits, without_links
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.item_values import Value
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 LITTLE_TEXT_WEIGHT = 600
 #: Share of the longer words of another headline, by weight, that the original's text must have.
 SHARED_TITLE = 0.4
+# Digits of a number that is hardly found in a text by chance.
+_LONG_NUMBER = 3
 # Characters of a word that tells what a text is about.
 _LONG_WORD = 4
 
@@ -86,9 +89,12 @@ class Prover:
         known = Original(other, (there.features.title, there.features.heading))
         found = compare(lines, known, self._context(subject, original, relation, counted))
         edits += found.edits
-        is_below = found.score < self.threshold
-        rejection = Rejection(Reason.BELOW_THRESHOLD) if is_below else rejection_of(found.edits, allowed)
-        if rejection is None and relation is Relation.SAME_ADDRESS and self._is_beyond_stored(subject, there):
+        rejection = rejection_of(found.edits, allowed)
+        if relation is Relation.SAME_ADDRESS and rejection is not None:
+            return Proof(score, rejection, tuple(edits))
+        if found.score < self.threshold:
+            rejection = Rejection(Reason.BELOW_THRESHOLD)
+        elif relation is Relation.SAME_ADDRESS and self._is_beyond_stored(subject, there):
             rejection = Rejection(Reason.EXTRA_TEXT)
         return Proof(found.score, rejection, tuple(edits))
 
@@ -96,26 +102,22 @@ class Prover:
         self, subject: Subject, original: StoredPage, relation: Relation, counted: AbstractSet[bytes]
     ) -> Context:
         """Return what the store has beside the two texts."""
-        is_view = relation is Relation.SAME_ADDRESS and has_other_template(subject.page, original)
+        is_same_address = relation is Relation.SAME_ADDRESS
+        is_view = is_same_address and has_other_template(subject.page, original)
 
         def counts(sentence: str) -> bool:
             hashes = [self.hash_clause(clause) for clause, weight in clauses(sentence) if weight]
             return not hashes or not counted.isdisjoint(hashes)
 
         return Context(
-            known=partial(self.lookup.known_words.beside, original.number),
+            # At the same address a name and a slip are as good as any other word.
+            known=(lambda: None) if is_same_address else partial(self.lookup.known_words.beside, original.number),
             counts=None if subject.is_item or subject.weights.keys() <= counted else counts,
-            is_sites=partial(self._is_label, subject.page.url, is_view=is_view),
-            is_originals=partial(self._is_label, original.url, is_view=is_view),
+            is_sites=partial(_is_label, self.lookup.shown_on(subject.page.url), is_view=is_view),
+            is_originals=partial(_is_label, self.lookup.shown_on(original.url), is_view=is_view),
             has_frame=not subject.is_item,
+            allowed=COPY[relation] if is_same_address else None,
         )
-
-    def _is_label(self, url: str, line: str, *, is_view: bool) -> bool:
-        """Return whether the short *line* is a label of the site of *url*, or of a view of a page."""
-        # "Ingredients", "Back to the newsroom".
-        if is_view and len(line) < SHORT and are_letters("".join(line.split())):
-            return True
-        return self.lookup.is_site_line(url, line)
 
     @staticmethod
     def _is_beyond_stored(subject: Subject, there: _There) -> bool:
@@ -128,27 +130,63 @@ class Prover:
     # --- another address of one site
 
     def _equal(self, subject: Subject, there: _There, score: float) -> Proof:
-        """Return whether everything is equal as it is written, and nothing names a difference."""
-        page, other = subject.page, there.page
-        here, features = page.features or PageFeatures(), there.features
-        edits: list[Edit] = []
-        digest = page.fingerprint.exact_digest
-        is_equal = digest != b"" and digest == other.exact_digest
-        is_equal = is_equal and [*cut_to(page.paragraphs, TEXT_LIMIT)] == self.lookup.text(other.number)
-        if subject.is_item:
-            is_equal = is_equal and _joined(subject.lines) in _joined(there.lines)
-        if not is_equal:
-            known = set(there.lines)
-            own = [line for line in subject.lines if line not in known]
-            edits += [Edit(Kind.ADDED, line, "", line) for line in own] or [Edit(Kind.ADDED, "")]
+        """Return whether everything is equal as it is written, and nothing beside it is the page's own.
+
+        What stands around the text is its own if the original has not shown it, nor several pages of the site.
+        """
+        edits = [*self._own_text(subject, there), *self._names(subject, there, Relation.SAME_SITE)]
         edits += [Edit(Kind.SHOWN, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)]
-        is_named = names_other(here.named, other.url) or names_other(features.named, page.url)
-        if is_named or not (here.content == features.content != b"" and here.facts == features.facts):
-            edits.append(Edit(Kind.CONTENT, ""))
+        edits += self._own_content(subject, there)
         rejection = rejection_of(edits, allowed_edits(Relation.SAME_SITE))
-        if rejection is None and not subject.is_item and page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
+        if rejection is None and not subject.is_item and subject.page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
             rejection = Rejection(Reason.DIFFERENT_URL_SHORT_TEXT)
         return Proof(score if rejection else 1.0, rejection, tuple(edits))
+
+    def _own_text(self, subject: Subject, there: _There) -> Iterator[Edit]:
+        """Yield the lines of the text that are not in the original; an empty edit if the text is another one.
+
+        Beside the text of an item, its page may show lines of the frame.
+        """
+        page, text = subject.page, self.lookup.text(there.page.number)
+        known = {*text, *there.lines}
+        own = [line for line in subject.lines if line not in known]
+        if subject.is_item:
+            is_equal = _joined(subject.lines) in _joined(there.lines)
+            known.update(line for each in subject.lines for line in each.split("\n"))
+            site = self.lookup.shown_on(page.url)
+            own += [
+                line
+                for line in page.paragraphs
+                if line not in known and not is_free_line(line) and not shown.is_frame_line(site, line)
+            ]
+        else:
+            digest = page.fingerprint.exact_digest
+            is_equal = digest != b"" and digest == there.page.exact_digest
+            is_equal = is_equal and [*cut_to(page.paragraphs, TEXT_LIMIT)] == text
+        yield from (Edit(Kind.ADDED, line, "", line) for line in own)
+        if not is_equal and not own:
+            yield Edit(Kind.ADDED, "")
+
+    def _own_content(self, subject: Subject, there: _There) -> Iterator[Edit]:
+        """Yield what the page shows around its text that neither the original nor several pages of its site show."""
+        here, other = subject.page.features or PageFeatures(), there.features
+        site = self.lookup.shown_on(subject.page.url)
+        known = {*map(text_hash, there.lines), *map(text_hash, subject.page.paragraphs)}
+        texts = {h for h in here.texts - known if h[:STORED_TEXT_BYTES] not in other.texts}
+        facts = here.facts - other.facts
+        own = {h for h in texts | facts | (here.marks - other.marks) if not shown.is_frame(site, h)}
+        if own and own <= facts:
+            own = own.difference(map(fast_hash, all_facts(there.lines)))
+        if own:
+            line = next(
+                (
+                    each
+                    for each in here.lines
+                    if text_hash(each) in own or not own.isdisjoint(map(fast_hash, facts_of(each)))
+                ),
+                "",
+            )
+            yield Edit(Kind.CONTENT, line, "", line)
 
     # --- what a subject is called
 
@@ -159,23 +197,35 @@ class Prover:
         if relation is Relation.SAME_ADDRESS:
             # Versions of a document have their numbers in their titles.
             names = [[*map(titles.without_versions, each)] for each in names]
-        hosts = (subject.page.url, here.heading, names[1]), (there.page.url, other.heading, ())
+        if _has_same_headline(*names):
+            return
+        urls = subject.page.url, there.page.url
+        sites = [*map(self.lookup.shown_on, urls)]
 
         def is_sites(word: str) -> bool:
-            return any(self.lookup.is_site_word(url, word) for url, *_ in hosts)
+            return any(shown.has_word(site, word) for site in sites)
+
+        def bare(name: str) -> str:
+            """Return *name* without the site's and its sections' parts: at another address only these may differ."""
+            parts = titles.parts(name) if relation is Relation.SAME_SITE else ()
+            own = [part for part in parts if not any(shown.is_frame_part(site, part) for site in sites)]
+            return " - ".join(own) or name
 
         ours, theirs = (
-            [n for name in each if (n := name_of(name, heading, is_sites, host_of(url), others))]
-            for each, (url, heading, others) in zip(names, hosts, strict=True)
+            [n for name in each if (n := name_of(bare(name), heading, is_sites, host_of(url), others))]
+            for each, url, heading, others in zip(
+                names, urls, (here.heading, other.heading), (names[1], ()), strict=True
+            )
         )
-        if any(map(is_headline, {*map(row_of, ours)} & {*map(row_of, theirs)})):
+        if _has_same_headline(ours, theirs):
             return
         for name in ours:
-            is_around = not any(map(str.isdecimal, name)) and there.is_around(name)
-            if is_around or (is_headline(row_of(name)) and there.contains(name)):
+            row = row_of(name)
+            is_around = not any(map(str.isdecimal, name)) and (there.is_around(name) or there.has_line(row))
+            if is_around or (is_headline(row) and there.contains(name)):
                 continue
             for edit in title_edits(name, theirs):
-                if edit.there or not there.contains(edit.here):
+                if edit.there or not there.tells(edit.here):
                     is_about = edit.kind is not Kind.HEADLINE or _is_about(name, there.lines)
                     yield edit if is_about else edit._replace(kind=Kind.TITLE)
 
@@ -187,10 +237,10 @@ class Prover:
         own = [value for value in subject.values if not there.has(value)]
         if not own:
             return
-        shown = _shown(subject)
+        texts = _shown(subject)
         names = {titles.row_of(part) for name in subject.names for part in titles.parts(name)}
         for value in own:
-            if _is_given(value, subject.page.url, *shown):
+            if _is_given(value, subject.page.url, *texts):
                 yield Edit(Kind.GIVEN, f"{value.field}: {value.written}")
             elif value.words not in names and not (
                 relation is Relation.SAME_ADDRESS and is_view(value.words, subject.page.url, there.page.url)
@@ -201,14 +251,11 @@ class Prover:
 
     @staticmethod
     def _content(subject: Subject, there: _There) -> Iterator[Edit]:
-        """Yield whether a view shows facts of its own around its text, or a version other pictures in an equal one."""
+        """Yield whether a view shows facts of its own around its text, or a version other pictures."""
         here = subject.page.features or PageFeatures()
         own = here.facts - there.features.facts
-        is_equal = subject.page.fingerprint.exact_digest == there.page.exact_digest
-        is_other = is_equal and has_other_version(subject.page.url, there.page.url)
-        if (is_other and here.marks != there.features.marks) or (
-            own and not own <= {*map(fast_hash, all_facts(there.lines))}
-        ):
+        is_other = has_other_version(subject.page.url, there.page.url) and here.marks != there.features.marks
+        if is_other or (own and not own <= {*map(fast_hash, all_facts(there.lines))}):
             yield Edit(Kind.CONTENT, "")
 
 
@@ -249,6 +296,16 @@ class _There:
         self._row = self._row or titles.row_of_all(self.lines)
         return f" {row_of(words)} " in self._row
 
+    def has_line(self, row: str) -> bool:
+        """Return whether a line of the text by itself has these words, a heading in it for one."""
+        return any(len(line) <= SHORT and row_of(line) == row for line in self.lines)
+
+    def tells(self, words: str) -> bool:
+        """Return whether the text has these *words* of a title, or their numbers, if these are long ones."""
+        numbers = numbers_in(row_of(words).split())
+        is_long = bool(numbers) and all(len(number) >= _LONG_NUMBER for number in numbers)
+        return self.contains(words) or (is_long and all(map(self.contains, numbers)))
+
     def is_around(self, line: str) -> bool:
         """Return whether *line*, with its facts, stands around the original's main text."""
         is_there = any(map(str.isalpha, line)) and text_hash(line)[:STORED_TEXT_BYTES] in self.features.texts
@@ -260,6 +317,16 @@ class _There:
             return True
         row = titles.row_of(line) if len(line) <= MAX_TITLE else ""
         return bool(row) and f" {row} " in titles.row_of_all([self.features.title, self.features.heading])
+
+
+def _is_label(site: Mapping[bytes, tuple[int, int]], line: str, *, is_view: bool) -> bool:
+    """Return whether the short *line* is a label of a *site*, by what its pages have shown, or of a view of a page."""
+    # "Ingredients", "Back to the newsroom".
+    return (is_view and len(line) < SHORT and are_letters("".join(line.split()))) or shown.has_line(site, line)
+
+
+def _has_same_headline(names: Iterable[str], others: Iterable[str]) -> bool:
+    return any(map(is_headline, {*map(row_of, names)} & {*map(row_of, others)}))
 
 
 def _is_about(headline: str, lines: Iterable[str]) -> bool:
@@ -275,15 +342,15 @@ def _joined(lines: Iterable[str]) -> str:
 def _shown(subject: Subject) -> tuple[str, str]:
     """Return what the page of *subject* shows, and the words of that."""
     features = subject.page.features or PageFeatures()
-    shown = "\n".join([features.title, features.heading, *features.lines, *subject.page.paragraphs])
-    return shown, titles.row_of_all([shown])
+    text = "\n".join([features.title, features.heading, *features.lines, *subject.page.paragraphs])
+    return text, titles.row_of_all([text])
 
 
-def _is_given(value: Value, url: str, shown: str, words: str) -> bool:
+def _is_given(value: Value, url: str, text: str, words: str) -> bool:
     """Return whether *value* is content that its page does not show: it was given by another page, or a program."""
     if is_url(value.written):
         return False
     row = f" {value.words} " if value.words else ""
     if row and row in titles.row_of_all([url]):
         return False
-    return not (row in words and all(sign in shown for sign in value.signs))
+    return not (row in words and all(sign in text for sign in value.signs))

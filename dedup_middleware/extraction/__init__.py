@@ -7,8 +7,7 @@ the main text among the elements around them and trims its edges, `names` reads 
 
 from __future__ import annotations
 
-from bisect import bisect
-from operator import itemgetter
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lxml import etree
@@ -19,7 +18,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.body import browser_tree
 from dedup_middleware.extraction.choice import Choice, PageType, choose, choose_all, shown_blocks
-from dedup_middleware.extraction.features import features_of
+from dedup_middleware.extraction.features import features_of, has_number
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
 
@@ -134,8 +133,10 @@ class Texts(NamedTuple):
     """All others, in document order."""
     heading: str
     """The first ``<h1>`` that is not a link, empty without one."""
-    rest: Sequence[str] = ()
-    """What the page shows outside of its main text and its frame, what is not text included, each with its place."""
+    marks: Sequence[str] = ()
+    """What the page shows outside of its frame that is not text: see `marks`."""
+    exact: Sequence[str] = ()
+    """What counts as it is written: texts with digits outside of the main text and the frame, links within the text."""
     labels: Sequence[str] = ()
     """The short texts of the frame: menus, breadcrumbs."""
     formats: frozenset[str] = frozenset()
@@ -157,29 +158,33 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     is_chosen = set(places)
     beside = [block for place, block in enumerate(blocks) if place not in is_chosen]
     first, last = (places[0], places[-1]) if places else (0, -1)
-    links = [" ".join(text.split()) for place, text in page.links if first < place <= last + 1]
+    links = [(" ".join(text.split()), href) for place, text, href in page.links if first < place <= last + 1]
     return Texts(
         [collapsed(blocks[place].text) for place in places],
-        [block.text for block in beside if block.linked < MOSTLY_LINKS] + links,
+        [block.text for block in beside if block.linked < MOSTLY_LINKS] + [text for text, _ in links],
         next((b.text for b in blocks if page.tags[b.node] == "h1" and b.linked < MOSTLY_LINKS), ""),
-        _rest(page, chosen),
+        _marks(page, chosen),
+        # A link by itself within the text leads to the file that it is about, or to the next part.
+        [block.text for block in beside if not chosen.frame[block.node] and has_number(block.text)]
+        + [f"{text} {href}" for text, href in links],
         _labels(page, chosen),
         frozenset([f"{tag} {class_}" for tag, class_ in {*zip(page.tags, page.classes, strict=True)}]),
     )
 
 
-def _rest(page: PageBlocks, chosen: Choice) -> list[str]:
-    """Return what *page* shows outside of its main text and its frame, in document order, and where in the text."""
-    frame, places, is_chosen = chosen.frame, chosen.places, set(chosen.places)
-    blocks = [(place, block.node, block.text) for place, block in enumerate(page.blocks) if place not in is_chosen]
-    # A mark follows the block that it stands in.
-    marks = [(place + 0.5, node, f"\0{what}") for place, node, what in page.marks]
-    rest: list[str] = []
-    for place, node, text in sorted(blocks + marks, key=itemgetter(0)):
-        if not frame[node] or page.tags[node] == "h1":
-            before = bisect(places, place)
-            rest.append(f"{before if before < len(places) else 'end'} {text}")
-    return rest
+def _marks(page: PageBlocks, chosen: Choice) -> list[str]:
+    """Return what *page* shows outside of its frame that is not text; boxes and the like with their numbers."""
+    found, counts = list[str](), Counter[str]()
+    for _, node, what in page.marks:
+        if not chosen.frame[node]:
+            tag = what.partition(" ")[0]
+            counts[tag] += 1
+            found.append(what if tag in _BY_THEMSELVES else f"{what}\0{counts[tag]}")
+    return found
+
+
+# Marks that are the same wherever they stand.
+_BY_THEMSELVES = frozenset({"audio", "embed", "file", "iframe", "img", "object", "source", "video"})
 
 
 def _labels(page: PageBlocks, chosen: Choice) -> list[str]:

@@ -60,8 +60,9 @@ class PageBlocks:
     """
 
     blocks: list[Block] = field(default_factory=list)
-    links: list[tuple[int, str]] = field(default_factory=list)
-    """The texts that are links and not kept as blocks, each with the index of the block that it stands before."""
+    links: list[tuple[int, str, str]] = field(default_factory=list)
+    """The texts that are links and not kept as blocks, each with the index of the block that it stands before, and
+    where the last link in it leads to."""
     labels: list[str] = field(default_factory=list)
     """The texts of links, each by itself."""
     marks: list[tuple[int, int, str]] = field(default_factory=list)
@@ -93,7 +94,7 @@ class _Writer:
     costs more than visiting the element.
     """
 
-    __slots__ = ("gap", "least_link", "least_linked", "letters", "page", "path", "pieces", "unlinked")
+    __slots__ = ("gap", "href", "least_link", "least_linked", "letters", "page", "path", "pieces", "unlinked")
 
     def __init__(self, *, links: bool) -> None:
         self.page = PageBlocks()
@@ -104,6 +105,7 @@ class _Writer:
         self.pieces: list[str] = []
         self.letters = 0
         self.unlinked = False
+        self.href = ""
         # The open block-level elements, outermost first: the index on the page of each that is entered, else itself.
         self.path: list[int | etree._Element] = [0]
 
@@ -125,7 +127,7 @@ class _Writer:
             self.gap = 0
         else:
             self.gap += self.letters
-            self.page.links.append((len(self.page.blocks), text))
+            self.page.links.append((len(self.page.blocks), text, self.href))
         self.unlinked = False
         self.letters = 0
         self.pieces.clear()
@@ -200,7 +202,7 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
             elif role is link:
                 # A link within the page is not counted: anchors of headings, marks of footnotes.
                 href = element.get("href", "#")
-                role = None if href[:1] == "#" else link
+                role, writer.href = None if href[:1] == "#" else link, href
                 links += role is link
                 if is_file(href):
                     writer.mark(f"file {href}")

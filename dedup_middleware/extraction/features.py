@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 from xxhash import xxh32_digest
@@ -42,6 +42,8 @@ _CHOSEN = etree.XPath("/descendant::option[@selected]/text()", smart_strings=Fal
 _DATA_TEXTS = etree.XPath(
     "/descendant::script[@type = 'application/ld+json' or @type = 'application/json']/text()", smart_strings=False
 )
+_DATA = etree.XPath("/descendant::script[@type = 'application/ld+json' or @type = 'application/json']")
+_OG_TITLE = etree.XPath("/html/head/meta[@property = 'og:title'][1]/@content", smart_strings=False)
 _READ_JSON = json.JSONDecoder(strict=False).decode
 # What has no text inside, so that each is read in constant time.
 _EMPTY = ("audio", "embed", "frame", "iframe", "img", "input", "object", "source", "track", "video")
@@ -49,8 +51,10 @@ _EMPTY = ("audio", "embed", "frame", "iframe", "img", "input", "object", "source
 _ICONS = ("b", "em", "i", "span")
 #: What follows so many characters is no title any more; and so many titles, icons' among them, are looked at.
 MAX_TITLE, MAX_TITLES = 300, 100
-#: Bytes of the digest of what is shown beside the main text, and of that of what is not text.
-CONTENT_DIGEST, MARKS_DIGEST = 16, 8
+#: Bytes of the digest of all that a page shows.
+CONTENT_DIGEST = 16
+#: Pictures, files and the like that are told apart; what follows counts as one. Things in the data that have names.
+MAX_MARKS, MAX_NAMED = 64, 16
 #: Formats by which two templates are compared: the least of their hashes, which estimate how many both have.
 TEMPLATE_SKETCH = 16
 #: Texts around the main text that are told apart; what follows counts as one.
@@ -73,23 +77,23 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
         heading = _short(_TEXT(first))
     rest = "\n".join(texts[MAX_TEXTS:])
     around = frozenset(map(text_hash, [*texts[:MAX_TEXTS], *[rest] * bool(rest)]))
+    data, named = _data_of(root)
+    around |= {line_hash(text) for text in [*found.exact[:MAX_TEXTS], *named] if not is_passing(text)}
     # The numbers of a title are a part of it, and "page 1 of 2" names a view.
     names = {title, found.heading}
     with_facts = [text for text in texts if has_number(text) and text not in names and without_view(text)]
-    facts = [*all_facts(with_facts, counts=False), *_data_facts(root)]
+    facts = [*all_facts(with_facts, counts=False), *data]
     canonical = str(_CANONICAL(root))[:MAX_ADDRESS].strip()
-    content = _digest(title, found.rest)
-    labels = frozenset(map(_folded_label, found.labels))
+    more = ["\n".join(found.marks[MAX_MARKS:])] * (len(found.marks) > MAX_MARKS)
+    marks = frozenset(map(fast_hash, [*found.marks[:MAX_MARKS], *more]))
     lines = (*texts, *found.labels)
     template = frozenset(sorted(map(fast_hash, found.formats))[:TEMPLATE_SKETCH])
-    return PageFeatures(
-        title, heading, around, frozenset(map(fast_hash, facts)), canonical, content, template, labels, lines
-    )
+    return PageFeatures(title, heading, around, frozenset(map(fast_hash, facts)), canonical, marks, template, lines)
 
 
 def features_of_text(heading: str) -> PageFeatures:
     """Return what a page of nothing but text has beside it: its *heading*."""
-    return PageFeatures(heading=_short(heading), content=_digest("", ()))
+    return PageFeatures(heading=_short(heading))
 
 
 def _title_of(root: etree._Element) -> str:
@@ -98,18 +102,6 @@ def _title_of(root: etree._Element) -> str:
         return title
     titles = islice(root.iter("title"), MAX_TITLES)
     return next((str(_TEXT(each)) for each in titles if next(each.iterancestors("svg", "template"), None) is None), "")
-
-
-def _digest(title: str, rest: Iterable[str]) -> bytes:
-    """Return two digests, joined: of *title* and what is shown beside the main text, in order; and of the marks in it.
-
-    As written: only white space does not count.
-    """
-    marks = "\n".join(line.partition("\0")[2] for line in rest if "\0" in line)
-    # All lines at once: to collapse each by itself takes twice as long.
-    shown = " ".join("\1".join([title, *rest]).split())
-    digests = [sha256(each.encode("utf8", "surrogatepass")).digest() for each in (shown, marks)]
-    return digests[0][:CONTENT_DIGEST] + digests[1][:MARKS_DIGEST]
 
 
 def shown_digest(root: etree._Element) -> bytes:
@@ -129,18 +121,35 @@ def shown_digest(root: etree._Element) -> bytes:
     return sha256(shown.encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
 
 
-def _data_facts(root: etree._Element) -> Iterator[str]:
-    """Yield the facts in what the scripts of the page carry as JSON; what exceeds `MAX_DATA_LENGTH` counts as one."""
-    room = MAX_DATA_LENGTH
-    for script in cast("list[str]", _DATA_TEXTS(root)):
-        room -= len(script)
+def _data_of(root: etree._Element) -> tuple[list[str], list[str]]:
+    """Return the facts in what the scripts of the page carry as JSON, and the names that it has for what it is about.
+
+    What exceeds `MAX_DATA_LENGTH` counts as one fact.
+    """
+    facts, names, room = list[str](), [*cast("list[str]", _OG_TITLE(root))], MAX_DATA_LENGTH
+    for script in cast("list[Any]", _DATA(root)):
+        text = script.text or ""
+        room -= len(text)
         if room < 0:
-            yield script
-            return
+            facts.append(text)
+            break
         try:
-            yield from facts_of_data(_READ_JSON(script), MAX_DATA)
+            data = _READ_JSON(text)
         except (ValueError, RecursionError):
-            yield from all_facts([script])
+            facts += all_facts([text])
+            continue
+        facts += facts_of_data(data, MAX_DATA)
+        if script.get("type") == "application/ld+json":
+            names += _names_in(data)
+    return facts, [f"name {one_line(name, MAX_TITLE)}" for name in names]
+
+
+def _names_in(data: Any) -> Iterator[str]:
+    """Yield the names of the things in *data*, of a page's JSON-LD."""
+    graph = data.get("@graph") if isinstance(data, dict) else data
+    for thing in [data, *(graph if isinstance(graph, list) else [])][:MAX_NAMED]:
+        if isinstance(thing, dict):
+            yield from (name for key in ("name", "headline") if isinstance(name := thing.get(key), str))
 
 
 def description_of(root: etree._Element) -> str:
@@ -160,8 +169,28 @@ def text_hash(text: str) -> bytes:
     return xxh32_digest(text.encode("utf8", "surrogatepass").translate(None, _DIGITS))
 
 
+def line_hash(text: str) -> bytes:
+    """Return the hash of one *text* as it is written, which is another one than any `text_hash`."""
+    return xxh32_digest(f"={text}".encode("utf8", "surrogatepass"))
+
+
+def is_passing(text: str) -> bool:
+    """Return whether the short *text* changes from one fetch of a page to the next: it is a date, an age, a count.
+
+    >>> [is_passing(text) for text in ("28 November 2026", "2 hours ago", "1,113 views", "1,113 euros", "14 days")]
+    [True, True, True, False, False]
+    """
+    if len(text) > _MAX_DATE:
+        return False
+    bare = _without_times(folded(text), " ")
+    words = _WORDS.findall(bare)
+    if not has_number(bare):
+        # "25:23" may be the score of a set.
+        return all(map(_PUBLISHED.match, words)) and _CLOCK.fullmatch(text.strip()) is None
+    return bool(words) and (_AGO.search(bare) is not None or all(map(_READERS.match, words)))
+
+
 # The pages of a site have most of their short texts in common. 3 MB at the most.
-_folded_label = lru_cache(maxsize=8192)(folded)
 _without_date = lru_cache(maxsize=2048)(lambda text: _without_times(folded(text), ""))
 
 
@@ -204,6 +233,14 @@ _COUNTED = re.compile(
     r"review|answer|post|star|sec|min|hour|day|week|month|year|stunde|tag|woche|jahr|heure|jour|hora|día|ago\b|"
     r"[条條次人赞讚贊顶踩楼级秒週件回]|参与|跟贴|评论|評論|回复|阅读|閱讀|浏览|点击|分享|收藏|小时|小時|天前|分钟|分鐘|周前|个月|コメント|ビュー"
 )
+# The same by itself in a line: what counts readers, says that time has passed, or stands beside a date.
+_READERS = re.compile(
+    _COUNTED.pattern.partition("|sec|")[0]
+    + "|[条條次人赞讚贊顶踩]|参与|跟贴|评论|評論|回复|阅读|閱讀|浏览|点击|分享|收藏"
+)
+_CLOCK = re.compile(r"\d\d?:\d\d")
+_AGO = re.compile(r"\bago\b|\bvor\b|\bhace\b|il y a|\bfa\b|назад|前\Z")
+_PUBLISHED = re.compile(r"publi|updat|post|last|on|at|am|um|uhr|le|el|de|stand|发布|更新|時間|时间")
 _VERSION_POINTS = 2
 # A URL, a path, a date, a token or a time in milliseconds rather than a text: "a/b.js", "2024-05-01T10:00", "826d9947".
 _IDENTIFIER = re.compile(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$|^\d{9,}$")

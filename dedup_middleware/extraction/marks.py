@@ -40,8 +40,7 @@ def mark_of(element: _Element) -> str:
     """Return what a `MARKED` or `SET` *element* shows; empty if that is nothing. O(what is inside)."""
     tag, get = element.tag, element.get
     if tag == "img":
-        source = get("data-src") or get("data-original") or get("src") or ""
-        return f"img {_name(source)} {_line(get('alt'))}".rstrip()
+        return f"img {picture_of(_source_of(element))} {_line(get('alt'))}".rstrip()
     if tag == "input":
         kind = get("type", "text").lower()
         if kind in {"checkbox", "radio"}:
@@ -62,24 +61,67 @@ def mark_of(element: _Element) -> str:
 
 
 def icon_of(element: _Element) -> str:
-    """Return what an inline *element* without text shows by its attributes: an icon, or what a style sheet writes."""
+    """Return what an *element* without text and children shows by its attributes.
+
+    That is an icon, what a style sheet writes, a picture in the background, or what an element of the page's own draws:
+    ``<amp-img src>``, ``<lite-youtube videoid>``.
+    """
+    if "-" in element.tag:
+        values = [value for name, value in _attributes(element) if name not in _LAYOUT]
+        return f"{element.tag} {_line(' '.join(values))}" if values else ""
     shown = [
         value
-        for name, value in cast("list[tuple[str, str]]", element.items())
+        for name, value in _attributes(element)
         if name in {"class", "aria-label", "title"} or (name.startswith("data-") and not value.isdecimal())
     ]
+    if drawn := _DRAWN.search(element.get("style") or ""):
+        shown.append(picture_of(drawn[1]))
     return f"icon {_line(' '.join(shown))}" if shown else ""
 
 
-def _name(source: str) -> str:
-    """Return the last part of the path of a picture: its host and its folder change with its size.
+# Attributes of a custom element that say where and how large it is.
+_LAYOUT = frozenset({"class", "height", "id", "layout", "sizes", "style", "width"})
+_DRAWN = re.compile(r"""url\(\s*["']?([^"')]{1,1000})""")
 
-    A query counts where that is no name of a file: "/image?id=3".
+
+def _attributes(element: _Element) -> list[tuple[str, str]]:
+    return cast("list[tuple[str, str]]", element.items())
+
+
+def _source_of(element: _Element) -> str:
+    """Return the URL of the picture that an ``<img>`` shows in the end: scripts load it from an attribute of theirs."""
+    lazy = [value for name, value in _attributes(element) if name.startswith("data-") and _PICTURE.search(value)]
+    return next(iter(lazy), "") or element.get("src") or _first(element.get("srcset") or "")
+
+
+def _first(srcset: str) -> str:
+    return srcset.strip().partition(" ")[0].rstrip(",")
+
+
+# A URL, perhaps the first of a set, that names a picture.
+_PICTURE = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|webp)(?![a-z])", re.IGNORECASE)
+# The size in the name of a file, and a folder that is named for one: "-300x200", "/300x200/", "/w_300,h_200/".
+_SIZE_IN_NAME = re.compile(r"[-_@](?:\d+x\d*|\d*x\d+|scaled|\d+w)(?=\Z)")
+_SIZE = re.compile(r"\d+x\d*|(?:[whq]_?\d+[,-]?)+", re.IGNORECASE)
+
+
+def picture_of(url: str) -> str:
+    """Return what names the picture at *url*, in whatever size and format: its path without these.
+
+    A query counts where the path names no file: "/image?id=3". The host does not: it changes with the size.
+
+    >>> picture_of("https://cdn.example/2026/w_300/gate-300x200.webp?w=300")
+    '2026/gate'
     """
-    if source.startswith("data:"):
-        return source[:_LONGEST]
-    name = unquote(_path(source).rpartition("/")[2])
-    return (name if "." in name else f"{name} {source.partition('?')[2]}".rstrip())[:_LONGEST]
+    if url.startswith("data:"):
+        return url[:_LONGEST]
+    has_host = url[:2] == "//" or "://" in url
+    *folders, name = unquote(_path(url.partition("//")[2] if has_host else url)).split("/")
+    if has_host:
+        del folders[:1]
+    stem, point, _ = name.rpartition(".")
+    named = _SIZE_IN_NAME.sub("", stem) if point else f"{name} {url.partition('?')[2]}".rstrip()
+    return "/".join([*(each for each in folders if each and not _SIZE.fullmatch(each)), named])[:_LONGEST]
 
 
 def _path(url: str) -> str:

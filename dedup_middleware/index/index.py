@@ -295,7 +295,7 @@ class Index(Lookup):
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
         if not own and not page.source:
             before = self.shown_on(page.url)
-            if (now := shown.updated(before, page)) != before:
+            if (now := shown.updated(before, page)) is not before:
                 changes.puts.append((schema.shown_key(page.url, self.store.header.key), shown.encode(now)))
         else:
             self.known_words.replace(stored.number, page.paragraphs)

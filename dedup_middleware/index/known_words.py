@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores import OpenStore
 
-#: Texts whose words are known at most: 25,000 words of news in one language.
-MOST_TEXTS = 600
+#: Texts whose words are known at most: 15,000 words of news in one language.
+MOST_TEXTS = 250
 #: Fewer texts do not tell a slip from a rare word.
 FEWEST_TEXTS = 20
 
@@ -71,4 +71,4 @@ class KnownWords:
 
 
 def _words(text: Sequence[str]) -> frozenset[str]:
-    return frozenset(word for line in text for word in split_words(line))
+    return frozenset(split_words("\n".join(text)))

@@ -226,18 +226,10 @@ class Lookup:
         """Return what stands for the host of *url* in the numbers of its pages."""
         return schema.host_mark(url, self.store.header.key)
 
-    def shown_on(self, url: str) -> Mapping[bytes, int]:
+    def shown_on(self, url: str) -> Mapping[bytes, tuple[int, int]]:
         """Return on how many pages of the host of *url* what they have shown stands, by hash. One read at most."""
         (value,) = self.store.get_recent([schema.shown_key(url, self.store.header.key)])
         return shown.decode(value)
-
-    def is_site_word(self, url: str, word: str) -> bool:
-        """Return whether the *word*, folded, stands in most titles of the host of *url*."""
-        return shown.is_sites(self.shown_on(url), shown.of_title(word))
-
-    def is_site_line(self, url: str, line: str) -> bool:
-        """Return whether the short *line* stands on several pages of the host of *url*."""
-        return shown.is_sites(self.shown_on(url), shown.of_line(line))
 
     def look_up(self, page: Page) -> Found:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""

@@ -264,8 +264,8 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     time: str
     feeds: frozenset[str] | None
     source: bytes
-    features: tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes] | None
-    """Title, heading, texts and facts of the context, the digest of the content, the named parts of the URL."""
+    features: tuple[bytes, bytes, bytes, bytes, bytes, bytes] | None
+    """Title, heading, texts and facts of the context, the marks of the content, the sketch of the template."""
     items: tuple[bool, bytes, bytes, bool, bytes] | None
     """Of the content of its items: whether all hashes of the page are in it, the others, values, has_text, digest."""
     original: tuple[int, Annotated[float, msgspec.Meta(ge=0, le=1)], bytes] | None
@@ -299,9 +299,8 @@ def encode_page(page: StoredPage) -> bytes:
             _bytes(features.heading),
             _joined(features.texts),
             _joined(features.facts),
-            features.content,
+            _joined(features.marks),
             _joined(features.template),
-            _joined(features.named),
         ),
         items,
         None if page.original is None else (page.original, page.score, page.original_digest),
@@ -324,15 +323,14 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
     hashes = frozenset(_split(record.hashes, HASH_BYTES))
     features = content = None
     if record.features is not None:
-        title, heading, texts, facts, shown, template, named = record.features
+        title, heading, texts, facts, marks, template = record.features
         features = PageFeatures(
             _text(title),
             _text(heading),
             frozenset(_split(texts, STORED_TEXT_BYTES)),
             frozenset(_split(facts, FAST_HASH_BYTES)),
-            content=shown,
+            marks=frozenset(_split(marks, FAST_HASH_BYTES)),
             template=frozenset(_split(template, FAST_HASH_BYTES)),
-            named=frozenset(_split(named, FAST_HASH_BYTES)),
         )
     if record.items is not None:
         has_all, others, values, has_text, digest = record.items

@@ -1,12 +1,14 @@
-"""Keeps what the pages of a host have shown: parts of titles and short lines, each with the number of pages.
+"""Keeps what the first pages of a host have shown beside their texts, with the number of pages and of texts.
 
-What several pages of one host show beside other texts is the site's, and sets none of them apart. A value in the store
-for each host, of its own pages only.
+That are words and parts of titles, short lines, and what stands around the text. What pages with several texts show is
+the frame of their host, and what most pages show is the site's: it sets none of them apart. A value in the store for
+each host, of its own pages only.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
@@ -15,73 +17,99 @@ from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import SHORT, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from dedup_middleware.model import Page
 
-#: On so many other pages of its host a part of a title, or a line, is the site's.
-SITE_PAGES = 3
-#: Entries of a host, 6 bytes each: what one page alone shows makes room first.
-MAX_SHOWN = 256
+#: Beside so many texts of a host something is frame; on so many of its pages, and on half of them, it is the site's.
+SEVERAL = 3
+#: Pages of a host that are counted: after these, what is the site's stays the site's.
+COUNTED_PAGES = 100
+#: Entries of a host, 8 bytes each: what one page alone shows makes room first.
+MAX_SHOWN = 512
 # Short lines of one page that are counted.
 _MAX_LINES = 40
-_HASH_BYTES = 4
-_COUNT_BYTES = 2
-_ENTRY = _HASH_BYTES + _COUNT_BYTES
+# The hash of what is shown, the number of pages, and a bit for the text of each: two texts may share one of 16.
+_ENTRY = Struct(">4sHH")
+_TEXTS = 16
 #: Under this hash, all pages are counted.
 PAGES = b"\0\0\0\0"
 
 
-def of_title(word: str) -> bytes:
-    """Return the hash of a *word* of a title, folded; of a version, which is another one on each page, none."""
+def has_word(shown: Mapping[bytes, tuple[int, int]], word: str) -> bool:
+    """Return whether the *word*, folded, stands in most titles of a host."""
+    return _is_sites(shown, _of_word(word))
+
+
+def has_line(shown: Mapping[bytes, tuple[int, int]], line: str) -> bool:
+    """Return whether the short *line* stands in the text of most pages of a host."""
+    return _is_sites(shown, _of_line(line))
+
+
+def is_frame_line(shown: Mapping[bytes, tuple[int, int]], line: str) -> bool:
+    """Return whether the short *line* stands in several texts of a host."""
+    return is_frame(shown, _of_line(line))
+
+
+def is_frame_part(shown: Mapping[bytes, tuple[int, int]], part: str) -> bool:
+    """Return whether a *part* of a title stands over several texts of a host: it is the site's, or a section's."""
+    return is_frame(shown, _of_part(part))
+
+
+def is_frame(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
+    """Return whether a host has shown what has this *hash_* around several texts."""
+    return shown.get(hash_, (0, 0))[1].bit_count() >= SEVERAL
+
+
+def _is_sites(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
+    return shown.get(hash_, (0, 0))[0] >= max(SEVERAL, shown.get(PAGES, (0, 0))[0] / 2)
+
+
+def _of_word(word: str) -> bytes:
     return fast_hash(f"t{word}")
 
 
-def of_line(line: str) -> bytes:
-    """Return the hash of a short *line*."""
+def _of_part(part: str) -> bytes:
+    return fast_hash(f"p{titles.row_of(part)}")
+
+
+def _of_line(line: str) -> bytes:
     return fast_hash(f"l{folded(line)}")
 
 
-def shown_by(page: Page) -> Iterator[bytes]:
-    """Yield the hashes of what *page* shows that may be its site's, each once."""
-    found: dict[bytes, None] = {}
-    if page.features is not None:
-        words = titles.site_row(f"{page.features.title} {page.features.heading}").split()
-        found.update(dict.fromkeys(map(of_title, words)))
-    short = [line for line in page.paragraphs if len(line) <= SHORT]
-    found.update(dict.fromkeys(map(of_line, short[:_MAX_LINES])))
-    yield from found
+def _shown_by(page: Page) -> Iterable[bytes]:
+    """Return the hashes of what *page* shows that may be its host's, each once."""
+    lines = [line for line in page.paragraphs if len(line) <= SHORT][:_MAX_LINES]
+    found = [*map(_of_line, lines)]
+    if (features := page.features) is not None:
+        found += map(_of_word, titles.site_row(f"{features.title} {features.heading}").split())
+        found += map(_of_part, titles.parts(features.title))
+        found += [*features.texts, *features.facts, *features.marks]
+    return dict.fromkeys(found)
 
 
 @lru_cache(maxsize=64)
-def decode(value: bytes | None) -> Mapping[bytes, int]:
-    """Return the number of pages that have shown each entry of a *value*."""
-    value = value or b""
-    if len(value) % _ENTRY or len(value) > MAX_SHOWN * _ENTRY:
+def decode(value: bytes | None) -> Mapping[bytes, tuple[int, int]]:
+    """Return the number of pages, and a bit of each text, of each entry of a *value*."""
+    if value is not None and (len(value) % _ENTRY.size or len(value) > MAX_SHOWN * _ENTRY.size):
         raise UnreadableError(f"what a host has shown is {len(value)} bytes long")
-    starts = range(0, len(value), _ENTRY)
-    counts = (int.from_bytes(value[n + _HASH_BYTES : n + _ENTRY], "big") for n in starts)
-    return dict(zip((value[n : n + _HASH_BYTES] for n in starts), counts, strict=True))
+    return {hash_: (pages, texts) for hash_, pages, texts in _ENTRY.iter_unpack(value or b"")}
 
 
-def encode(shown: Mapping[bytes, int]) -> bytes:
+def encode(shown: Mapping[bytes, tuple[int, int]]) -> bytes:
     """Return the value of what a host has *shown*."""
-    return b"".join(hash_ + count.to_bytes(_COUNT_BYTES, "big") for hash_, count in shown.items())
+    return b"".join([_ENTRY.pack(hash_, *entry) for hash_, entry in shown.items()])
 
 
-def is_sites(shown: Mapping[bytes, int], hash_: bytes) -> bool:
-    """Return whether what has this *hash_* stands on most pages of a host, and on several."""
-    return shown.get(hash_, 0) >= max(SITE_PAGES, shown.get(PAGES, 0) / 2)
-
-
-def updated(shown: Mapping[bytes, int], page: Page) -> dict[bytes, int]:
-    """Return what a host has *shown* with what a new *page* of it shows."""
-    found = dict(shown)
-    if found.get(PAGES, 0) >= 2 ** (8 * _COUNT_BYTES) - 1:
-        return found
-    for hash_ in (*shown_by(page), PAGES):
-        found[hash_] = found.pop(hash_, 0) + 1
+def updated(shown: Mapping[bytes, tuple[int, int]], page: Page) -> Mapping[bytes, tuple[int, int]]:
+    """Return what a host has *shown* with what a new *page* of it shows; *shown* itself once enough are counted."""
+    if shown.get(PAGES, (0, 0))[0] >= COUNTED_PAGES:
+        return shown
+    found, text = dict(shown), 1 << page.fingerprint.digest[0] % _TEXTS
+    for hash_ in (*_shown_by(page), PAGES):
+        pages, texts = found.pop(hash_, (0, 0))
+        found[hash_] = pages + 1, texts | text
     extra = len(found) - MAX_SHOWN
-    for hash_ in sorted(found, key=lambda h: found[h] > 1)[: max(0, extra)]:
+    for hash_ in sorted(found, key=lambda h: found[h][0] > 1)[:extra] if extra > 0 else ():
         del found[hash_]
     return found

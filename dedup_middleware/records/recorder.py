@@ -29,10 +29,10 @@ from dedup_middleware.records.file import (
     Record,
     RecordedChanges,
 )
-from dedup_middleware.text.clauses import as_written, one_line, repeated_sentences
+from dedup_middleware.text.clauses import one_line, repeated_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from dedup_middleware.records.file import RecordLog
     from dedup_middleware.visits.visit import Listener, Visit
 
-# For these the difference is clauses, which have no spaces: they are written as in the page.
-_CLAUSES = (Reason.EXTRA_TEXT, Reason.OTHER_NUMBERS)
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
 EVIDENCE_MILLISECONDS = 100
 
@@ -143,12 +141,8 @@ class RecordMaker:
 
     @staticmethod
     def _difference(visit: Visit) -> list[str]:
-        """Return what decided, as the page wrote it: clauses have no spaces and punctuation."""
-        own: Sequence[str] = visit.verdict.difference[:MAX_DIFFERENCES]
-        if own and visit.verdict.reason in _CLAUSES and visit.page is not None:
-            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
-            own = as_written(budget.watched(visit.page.paragraphs), own)
-        return [one_line(each, DIFFERENCE_CHARACTERS) for each in own]
+        """Return what decided, as the page wrote it."""
+        return [one_line(each, DIFFERENCE_CHARACTERS) for each in visit.verdict.difference[:MAX_DIFFERENCES]]
 
 
 class Recorder(RecordMaker):

@@ -65,6 +65,7 @@ _TERM = re.compile(rf"(?=([{_DENSE}]{{2}})).|(?<=[{_DENSE}])[{_DENSE}]|({WORD.pa
 #: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
 VARIANTS = [
     frozenset("的地得"),
+    frozenset("x×"),
     *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
     *map(frozenset, zip("卫着借台痹叙背具仿", "衞著藉枱痺敍揹俱彷", strict=True)),
 ]

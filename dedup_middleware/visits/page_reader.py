@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from dedup_middleware.checks.address import named_parts
 from dedup_middleware.common import budget
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.common.urls import canonical_url
@@ -73,8 +72,7 @@ class PageReader:
     def _page(self, fetched: Fetched, extracted: Extracted, budget: Budget, root: _Element | None = None) -> Page:
         """Return the page with what was *extracted*; without a *root*, the paragraphs are all that it shows."""
         (url, identities, body_digest), features = fetched, extracted.features
-        canonical, named = canonical_url(features.canonical, url, identities), named_parts(url, features.labels)
-        features = replace(features, canonical=canonical, labels=frozenset(), named=named)
+        features = replace(features, canonical=canonical_url(features.canonical, url, identities))
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
         if self._beside is None and page.fingerprint.weight < MIN_TEXT_WEIGHT:
             page = self._whole(page, text_digest(extracted.paragraphs) if root is None else shown_digest(root))
