@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rapidfuzz.distance import OSA, Indel
 
 from dedup_middleware.checks.table import Edit, Kind
+from dedup_middleware.extraction.features import is_passing
 from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
     MINUS,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 MAX_WORDS = 8_000
 #: A sentence of which this share is aligned with the original is the same sentence, edited.
 SAME = 0.5
-#: Letters of a value in a sentence, "part time"; longer runs of words are reworded.
-VALUE = 20
+#: Letters of a value in a sentence, "part time": what is longer stands for several.
+VALUE = 15
 #: So many places that differ make a reworded sentence.
 SEVERAL = 3
 #: Letters of own sentences in a row that are a passage: within the text, and at its end, where a story goes on.
@@ -105,6 +106,7 @@ _DATE = re.compile(
     r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 )
 _DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
+_LABELLED = re.compile(r"\s*[^\W\d][^:：\d]*[:：]")
 _NO_LETTER = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
 # After one of these a quotation, a part or a clause begins, with a capital.
@@ -312,7 +314,8 @@ class _Alignment:
         instead, kind = self._in_place(places), Kind.ADDED
         if sentence.is_label:
             is_slip = bool(instead) and self._is_slip(sentence.folded, _Sentence(instead, is_line=True).folded)
-            kind = Kind.SLIP if is_slip else Kind.LINE if instead else Kind.LINE_ADDED
+            is_fact = self._has_own_number(sentence) and _is_value(sentence.text)
+            kind = Kind.SLIP if is_slip else Kind.LINE if instead else Kind.ADDED_FACT if is_fact else Kind.LINE_ADDED
         elif self._has_own_fact(sentence) and not (self.context.has_frame and self._is_at_edge(places)):
             kind = Kind.ADDED_FACT
         elif instead and sentence.weight <= SHORT:
@@ -352,9 +355,10 @@ class _Alignment:
     def _has_own_fact(self, sentence: _Sentence) -> bool:
         """Return whether *sentence* has a number or a name that the original has nowhere."""
         known = self.original.words
-        if any(word[:1].isdecimal() and word not in known for word in sentence.folded):
-            return True
-        return any(name.casefold() not in known for name in self._names(sentence.text))
+        return self._has_own_number(sentence) or any(n.casefold() not in known for n in self._names(sentence.text))
+
+    def _has_own_number(self, sentence: _Sentence) -> bool:
+        return any(word[:1].isdecimal() and word not in self.original.words for word in sentence.folded)
 
     def _names(self, text: str) -> frozenset[str]:
         found = names_of(text) if self.original.has_names else []
@@ -373,7 +377,12 @@ class _Alignment:
             for here, there in gaps
             if (kind := self._kind_of(here, there, names)) is not None
         ]
-        count = sum(edit.kind in {Kind.WORD, Kind.REWORDED, Kind.LEFT_OUT, Kind.ADDED} for edit in found)
+        # What is replaced by a whole clause is rewritten in as many places as it has values.
+        count = sum(
+            1 + max(_weight(tokens(folded(text))) for text in (edit.here, edit.there)) // VALUE
+            for edit in found
+            if edit.kind in {Kind.WORD, Kind.LEFT_OUT, Kind.ADDED}
+        )
         words = Kind.LINE if sentence.weight <= SHORT else Kind.REWORDED if count >= SEVERAL else Kind.WORD
         yield from (edit._replace(kind=words) if edit.kind is Kind.WORD else edit for edit in found)
 
@@ -433,7 +442,7 @@ class _Alignment:
             return Kind.SLIP
         if new_names:
             return Kind.ADDED_FACT
-        return Kind.WORD if max(map(_weight, (ours, theirs))) <= VALUE else Kind.REWORDED
+        return Kind.WORD
 
     def _is_slip(self, here: list[str], there: list[str]) -> bool:
         """Return whether one word is a misspelling of the other, perhaps with a space in it.
@@ -485,6 +494,13 @@ def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
 def is_dated(line: str) -> bool:
     """Return whether *line* stands by itself and has a date."""
     return is_label(line) and _DATED.search(folded(line)) is not None
+
+
+def _is_value(line: str) -> bool:
+    """Return whether *line* gives a number or two: "When: 12 May 2027, 18:30"; not one to read, nor a dateline."""
+    if _weight(word for word in tokens(plain(line)) if not word[:1].isdecimal()) > VALUE or is_passing(line):
+        return False
+    return _LABELLED.match(line) is not None or not is_dated(line)
 
 
 def is_free_line(text: str) -> bool:

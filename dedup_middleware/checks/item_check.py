@@ -85,7 +85,7 @@ class ItemCheck:
             raise UncheckableError(Reason.TOO_LARGE)
         budget.check_clauses(len(values))
         budget.check_time()
-        prose = without_numbering(prose_in(texts, budget))
+        prose = without_numbering(prose_in(values, budget))
         fingerprint = cache(partial(self._fingerprint_of, prose, page, budget))
         if page.known is None:
             fingerprint()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from email.utils import parsedate
@@ -100,14 +100,28 @@ def is_url(text: str) -> bool:
     return text.startswith(WEB)
 
 
-def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
+def long_fields(values: Iterable[tuple[str, Plain]]) -> frozenset[str]:
+    """Return the fields whose values are the lines of a text: a list of paragraphs, some of them long."""
+    texts: dict[str, int] = {}
+    long = set[str]()
+    for field, value in values:
+        if isinstance(value, str) and not is_url(value):
+            texts[field] = texts.get(field, 0) + 1
+            if not is_markup(value) and _is_long(value):
+                long.add(field)
+    return frozenset(field for field in long if texts[field] > 1)
+
+
+def short_values(values: Sequence[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
     """Yield what is short in *values* of an item of the page at *url*, by its words and signs.
 
     Unless their fields *are_named* in the settings, without what is not content. `UncheckableError` for a number that
     has no text.
     """
-    now = time.time()
+    now, long = time.time(), long_fields(values)
     for field, value in values:
+        if field in long:
+            continue
         try:
             name = str(field)
             if not are_named and is_incidental(innermost(name), str(value), url, now):
@@ -206,18 +220,21 @@ def _read_moments(text: str) -> Iterator[int]:
             yield timegm(parsed)
 
 
-def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
-    """Return the paragraphs in *texts* of an item: of markup its main text; of short values only if nothing is long.
+def prose_in(values: Sequence[tuple[str, Plain]], budget: Budget) -> list[str]:
+    """Return the paragraphs in *values* of an item: of markup its main text; of short values only if nothing is long.
 
     `UncheckableError` once the *budget* is spent.
     """
     prose: list[str] = []
     short: list[str] = []
-    for text in texts:
+    long = long_fields(values)
+    for field, text in values:
+        if not isinstance(text, str) or is_url(text):
+            continue
         if is_markup(text):
             found = texts_of(parse(text, budget), budget)
             prose += found.paragraphs or found.others
-        elif _is_long(text):
+        elif field in long or _is_long(text):
             for piece in pieces([text]):
                 prose += piece.split("\n")
         else:

@@ -14,7 +14,7 @@ from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_e
 from dedup_middleware.checks.subject import Subject, has_other_template, relation_of
 from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, allowed_edits, rejection_of
 from dedup_middleware.common.urls import host_of
-from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, text_hash
+from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, is_passing, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.index import shown
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
@@ -231,8 +231,7 @@ class Prover:
 
     # --- short values
 
-    @staticmethod
-    def _values(subject: Subject, there: _There, relation: Relation) -> Iterator[Edit]:
+    def _values(self, subject: Subject, there: _There, relation: Relation) -> Iterator[Edit]:
         """Yield the short values of *subject* that the original's items have not."""
         own = [value for value in subject.values if not there.has(value)]
         if not own:
@@ -243,9 +242,19 @@ class Prover:
             if _is_given(value, subject.page.url, *texts):
                 yield Edit(Kind.GIVEN, f"{value.field}: {value.written}")
             elif value.words not in names and not (
-                relation is Relation.SAME_ADDRESS and is_view(value.words, subject.page.url, there.page.url)
+                is_view(value.words, subject.page.url, there.page.url)
+                if relation is Relation.SAME_ADDRESS
+                else there.shows(value) or self._is_sites_value(subject, value)
             ):
                 yield Edit(Kind.SHOWN, f"{value.field}: {value.written}")
+
+    def _is_sites_value(self, subject: Subject, value: Value) -> bool:
+        """Return whether *value* is of the publication: a link, a date by itself, the name of a section."""
+        if is_url(value.written) or is_passing(value.written):
+            return True
+        site = self.lookup.shown_on(subject.page.url)
+        is_frame = shown.is_frame_line(site, value.written) or shown.is_frame(site, text_hash(value.written))
+        return is_frame and are_letters("".join(value.written.split()))
 
     # --- what stands around a text
 
@@ -305,6 +314,11 @@ class _There:
         numbers = numbers_in(row_of(words).split())
         is_long = bool(numbers) and all(len(number) >= _LONG_NUMBER for number in numbers)
         return self.contains(words) or (is_long and all(map(self.contains, numbers)))
+
+    def shows(self, value: Value) -> bool:
+        """Return whether the original has *value* anywhere, for one in another field."""
+        row = titles.row_of_all([self.features.title, self.features.heading, *self.lines])
+        return f" {value.words} " in row or self.is_around(value.written)
 
     def is_around(self, line: str) -> bool:
         """Return whether *line*, with its facts, stands around the original's main text."""

@@ -80,7 +80,6 @@ COPY: dict[Relation, frozenset[Kind]] = {
             Kind.REWORDED,
             Kind.TITLE_WORDS,
             Kind.HEADLINE,
-            Kind.SHOWN,
         }
     ),
 }
