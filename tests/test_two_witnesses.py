@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+
 try:
     from dedup_middleware.checks.alignment import differences
-except ImportError: differences = None
+except ImportError:
+    differences = None
 from local_site import Answer
 from prose import article, blog, page, story, zh_story
 

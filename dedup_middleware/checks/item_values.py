@@ -100,16 +100,16 @@ def is_url(text: str) -> bool:
     return text.startswith(WEB)
 
 
-def long_fields(values: Iterable[tuple[str, Plain]]) -> frozenset[str]:
-    """Return the fields whose values are the lines of a text: a list of paragraphs, some of them long."""
-    texts: dict[str, int] = {}
-    long = set[str]()
-    for field, value in values:
-        if isinstance(value, str) and not is_url(value):
-            texts[field] = texts.get(field, 0) + 1
-            if not is_markup(value) and _is_long(value):
-                long.add(field)
-    return frozenset(field for field in long if texts[field] > 1)
+def _lists_of_paragraphs(values: Iterable[tuple[str, Plain]]) -> frozenset[str]:
+    """Return the paths of the lists in *values* that are texts: some of their texts are long."""
+    long = (field for field, value in values if isinstance(value, str) and not is_markup(value) and _is_long(value))
+    return frozenset(filter(None, map(_list_of, long)))
+
+
+def _list_of(path: str) -> str:
+    """Return the *path* of the list that a value is in, or an empty string."""
+    field, _, place = path.rpartition(".")
+    return field if place.isdecimal() else ""
 
 
 def short_values(values: Sequence[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
@@ -118,9 +118,9 @@ def short_values(values: Sequence[tuple[str, Plain]], url: str, *, are_named: bo
     Unless their fields *are_named* in the settings, without what is not content. `UncheckableError` for a number that
     has no text.
     """
-    now, long = time.time(), long_fields(values)
+    now, lists = time.time(), _lists_of_paragraphs(values)
     for field, value in values:
-        if field in long:
+        if _list_of(str(field)) in lists and isinstance(value, str) and not is_url(value):
             continue
         try:
             name = str(field)
@@ -227,14 +227,14 @@ def prose_in(values: Sequence[tuple[str, Plain]], budget: Budget) -> list[str]:
     """
     prose: list[str] = []
     short: list[str] = []
-    long = long_fields(values)
+    lists = _lists_of_paragraphs(values)
     for field, text in values:
         if not isinstance(text, str) or is_url(text):
             continue
         if is_markup(text):
             found = texts_of(parse(text, budget), budget)
             prose += found.paragraphs or found.others
-        elif field in long or _is_long(text):
+        elif _list_of(field) in lists or _is_long(text):
             for piece in pieces([text]):
                 prose += piece.split("\n")
         else:

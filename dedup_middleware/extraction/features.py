@@ -186,7 +186,7 @@ def is_passing(text: str) -> bool:
     words = _WORDS.findall(bare)
     if not has_number(bare):
         # "25:23" may be the score of a set.
-        return all(map(_PUBLISHED.match, words)) and _CLOCK.fullmatch(text.strip()) is None
+        return has_number(text) and all(map(_PUBLISHED.fullmatch, words)) and _CLOCK.fullmatch(text.strip()) is None
     return bool(words) and (_AGO.search(bare) is not None or all(map(_READERS.match, words)))
 
 
@@ -240,7 +240,7 @@ _READERS = re.compile(
 )
 _CLOCK = re.compile(r"\d\d?:\d\d")
 _AGO = re.compile(r"\bago\b|\bvor\b|\bhace\b|il y a|\bfa\b|назад|前\Z")
-_PUBLISHED = re.compile(r"publi|updat|post|last|on|at|am|um|uhr|le|el|de|stand|发布|更新|時間|时间")
+_PUBLISHED = re.compile(r"(?:publi|updat|post)\w*|last|on|at|am|um|uhr|le|el|de|stand|(?:发布|更新|時間|时间)\w*")
 _VERSION_POINTS = 2
 # A URL, a path, a date, a token or a time in milliseconds rather than a text: "a/b.js", "2024-05-01T10:00", "826d9947".
 _IDENTIFIER = re.compile(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$|^\d{9,}$")
