@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from queuelib.queue import FifoDiskQueue, LifoDiskQueue
 from scrapy.pqueues import _path_safe
 
+from dedup_middleware.common.plain_files import NotAFileError, open_file
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -71,9 +73,14 @@ class _Kept:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, path: str, *args: Any, **kwargs: Any) -> Any:
-        with suppress(OSError):  # which the queue meets as well
+        try:
             if missing := cls._mend(Path(path)):
                 cls.lost(path, missing, "a crawl was killed")
+        except NotAFileError as error:
+            _put_aside(path)
+            cls.lost(path, 1, str(error.strerror))
+        except OSError:  # which the queue meets as well
+            pass
         return super().from_crawler(crawler, path, *args, **kwargs)  # type: ignore[misc]
 
     @staticmethod
@@ -157,7 +164,7 @@ def mend_lifo(path: Path) -> int:
     if not path.exists():
         return 0
     missing = 0
-    with path.open("r+b") as file:
+    with open_file(path, "r+b") as file:
         end = file.seek(0, os.SEEK_END)
         counted, number = _length_at(file, 0), _entries_before(file, end)
         if number is None:
@@ -249,7 +256,7 @@ def mend_fifo(folder: Path) -> int:
 def _ends(path: Path) -> Iterator[int]:
     """Yield 0, and where each entry of a file of a FifoDiskQueue ends, up to one that is torn."""
     end = 0
-    with path.open("rb") as file:
+    with open_file(path) as file:
         size = file.seek(0, os.SEEK_END)
         while end <= size:
             yield end
@@ -261,8 +268,8 @@ def _ends(path: Path) -> Iterator[int]:
 
 def _info(folder: Path) -> dict[str, Any]:
     """Return the info.json of a FifoDiskQueue; that of a new one if it cannot be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        info = json.loads(folder.joinpath("info.json").read_bytes())
+    with suppress(FileNotFoundError, ValueError, TypeError, KeyError), open_file(folder / "info.json") as file:
+        info = json.load(file)
         numbers = info["chunksize"] - 1, info["size"], *info["tail"], *info["head"]
         if [len(info["tail"]), len(info["head"])] == [3, 2] and all(type(n) is int and n >= 0 for n in numbers):
             return dict(info)
@@ -271,7 +278,8 @@ def _info(folder: Path) -> dict[str, Any]:
 
 def _write_info(folder: Path, info: dict[str, Any]) -> None:
     draft = folder / "info.json.new"
-    draft.write_text(json.dumps(info), encoding="ascii")
+    with open_file(draft, "w", encoding="ascii") as file:
+        json.dump(info, file)
     draft.replace(folder / "info.json")
 
 
