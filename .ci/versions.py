@@ -18,8 +18,8 @@ from pathlib import Path
 
 from package import ROOT, copy_of_sources, environment, expect, run
 
-VERSIONS = ("2.15.0", "2.16.*", "2.17.*", "2.18.*", "2.19.*")
-TOO_OLD = "2.14.*"
+VERSIONS = ("2.16.0", "2.17.*", "2.18.*", "2.19.*")
+TOO_OLD = "2.15.*"
 #: Releases that are tried at the same time.
 AT_A_TIME = 2
 TESTS_NEED = ("pytest>=8", "pytest-xdist>=3.3", "hypothesis>=6.100", "pydantic>=2")

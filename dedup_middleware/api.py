@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from dedup_middleware.checks.item_values import is_item
 from dedup_middleware.common.budget import MAX_MILLISECONDS, UncheckableError, page_budget
-from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
+from dedup_middleware.common.urls import as_requested, identities_near, url_identity, without_secrets
 from dedup_middleware.driver.opening import deduplication_of, new_crawl, open_at_once
 from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
@@ -312,11 +312,13 @@ class PageContent:
     paragraphs: tuple[str, ...] | None = None
     title: str | None = None
     encoding: str | None = None
+    media_type: str = ""
+    """Of an archive: the `text_type` of what is in *html*; empty for HTML."""
 
     @classmethod
     def of(cls, url: object, html: object, content: Mapping[str, object]) -> PageContent:
         """Return the page with these arguments; :class:`ConfigError` for a wrong one."""
-        known = [*cls.__annotations__]
+        known = ["url", "html", *Content.__annotations__]
         if unknown := content.keys() - set(known):
             raise ConfigError(f"{min(unknown)!r} is not a part of a page", f"use {', '.join([*known, 'item'])}")
         given = {"url": url} | {name: content.get(name) for name in ("text", "title", "encoding")}
@@ -388,12 +390,15 @@ class Reading:
         if content.size > max_bytes:
             raise UncheckableError(Reason.TOO_LARGE)
         budget, features = page_budget(self._milliseconds), PageFeatures(one_line(content.title or ""))
+        html = decoded(html, content.encoding) if isinstance(html, bytes) else html
+        if html is not None and content.media_type:
+            return reader.text(Fetched(self.url, identities, b""), html, content.media_type, budget)
         if html is not None:
-            self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
+            self._root = parse(html, budget)
             features = reader.extract(self._root, budget).features if paragraphs is not None else features
         if paragraphs is None:
             if self._root is None:
-                raise UncheckableError(Reason.NOT_TEXT)
+                raise UncheckableError(Reason.TOO_LITTLE_TEXT)
             return reader.html(Fetched(self.url, identities, b""), self._root, budget)
         given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
         return reader.paragraphs(self.url, identities, given, features=features, root=self._root, budget=budget)
@@ -478,7 +483,10 @@ def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, b
             found = index.find([url_identity(as_requested(url))])
             if found is None:
                 shown = without_secrets(url, redact=config.redact_query)
-                raise NothingFoundError(f"{shown} is not in the store {without_secrets(config.store, redact=False)}.")
+                near = index.find(identities_near(as_requested(url)))
+                what = f"{shown} was not found in the store {without_secrets(config.store, redact=False)}"
+                hint = near and f"The nearest URL there is {without_secrets(near.url, redact=config.redact_query)}."
+                raise NothingFoundError(what, hint or "")
             return found
 
         (url, html), (other_url, other_html) = page, other

@@ -40,8 +40,8 @@ class Reason(str, Enum):
     TOO_MANY_ELEMENTS = "too_many_elements", "the page has too many elements"
     TOO_MANY_CLAUSES = "too_many_clauses", "the page has too many clauses"
     TOO_SLOW = "too_slow", "the page takes too much CPU time"
-    # a page that is not complete, not HTML or has little text,
-    NOT_TEXT = "not_text", "the response is not HTML"
+    # a page that is not complete, neither HTML nor text, or has little text,
+    OTHER_CONTENT_TYPE = "other_content_type", "the response is neither HTML nor plain text"
     NOT_PARSED = "not_parsed", "the response cannot be parsed"
     NO_CHARSET = "no_charset", "the declared charset is not that of the text"
     TRUNCATED_RESPONSE = "truncated_response", "the response is incomplete"

@@ -21,8 +21,8 @@ class Answer:
     body: str | bytes = ""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    hold: threading.Event | None = None
-    """Answer only once this is set."""
+    hold: threading.Event | threading.Barrier | None = None
+    """Answer only once this is set, or as many requests have come."""
 
 
 def redirect(url: str) -> Answer:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import count
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import attrs
 import pydantic
@@ -63,6 +63,15 @@ class Stories(scrapy.Spider):
 
     def extra(self, response):
         return {"seen": datetime(2026, 1, 2, tzinfo=timezone.utc), "price": Decimal("1.50"), "tags": ("a", None)}
+
+
+class Timed(Stories):
+    """Each item has values that no JSON feed takes."""
+
+    name = "timed"
+
+    def extra(self, response):
+        return {"lasts": timedelta(minutes=90), "tags": frozenset({"a", ("b", 1)}), "key": 2**64, "of": UUID(int=1)}
 
 
 class Nothing(scrapy.Spider):

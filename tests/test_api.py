@@ -73,7 +73,7 @@ class TestVerdicts:
             assert dedup.add(C, "").verdict == "unchecked"
             assert dedup.add(C, text="long " * 1000).reason == "too_large"
             # A row without a page must not end a stream.
-            assert [v.reason for v in dedup.stream([(C, None), {"url": C}])] == ["not_text"] * 2
+            assert [v.reason for v in dedup.stream([(C, None), {"url": C}])] == ["too_little_text"] * 2
 
 
 class TestItems:

@@ -313,8 +313,8 @@ def read(path: Path) -> tuple[list[tuple[str, object]], list[str]]:
     return [(page.url, page.html or page.text) for page in pages], refused
 
 
-def warc_record(url: str, kind: str, status: int) -> bytes:
-    http = f"HTTP/1.0 {status} Told\r\nContent-Type: {kind}\r\n\r\n<p>café".encode("latin-1")
+def warc_record(url: str, kind: str, status: int, body: str = "<p>café") -> bytes:
+    http = f"HTTP/1.0 {status} Told\r\nContent-Type: {kind}\r\n\r\n{body}".encode("latin-1")
     said = f"WARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2020-01-02T03:04:05Z\r\n"
     said += f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(http)}"
     return f"WARC/1.0\r\n{said}\r\n\r\n".encode() + http + b"\r\n\r\n"
@@ -373,7 +373,11 @@ class TestArchives:
         (_, (content, time)), *others = entries(path)
         assert (content.html, content.encoding) == ("<p>café".encode("latin-1"), "latin-1")
         assert time == "2020-01-02T03:04:05+00:00"
-        assert [other.reason for _, other in others] == ["not HTML", "status is not 2xx", "broken from here on"]
+        assert [other.reason for _, other in others] == [
+            "neither HTML nor plain text",
+            "status is not 2xx",
+            "broken from here on",
+        ]
 
     def test_warc_of_a_tool(self, tmp_path) -> None:
         """With records of other kinds, chunks and packed bodies, some of which the tool has unpacked."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from local_site import Answer
 from prose import article, story
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, TextResponse
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.extraction.decoding import decoded
@@ -68,9 +68,10 @@ def page(language: str, seed: int) -> str:
     st.integers(0, 50),
     st.sampled_from(["nowhere", "header", "meta", "meta behind a long head", "wrong", "unknown"]),
     st.binary(max_size=20),
+    st.sampled_from([HtmlResponse, TextResponse]),
 )
 def test_a_program_reads_the_text_that_a_crawl_reads(
-    written: tuple[str, str], seed: int, declared: str, damage: bytes
+    written: tuple[str, str], seed: int, declared: str, damage: bytes, kind: type[TextResponse]
 ) -> None:
     language, encoding = written
     html, header = page(language, seed), None
@@ -81,8 +82,9 @@ def test_a_program_reads_the_text_that_a_crawl_reads(
         filler = "<meta name='a' content='b'>" * 60 if "long" in declared else ""
         html = html.replace("<head>", f"<head>{filler}<meta charset='{name}'>")
     body = html.encode(encoding, "replace") + damage
-    headers = {"Content-Type": "text/html" + (f"; charset={header}" if header else "")}
-    assert decoded(body, header) == HtmlResponse("http://a.example/", body=body, headers=headers).text
+    media_type = "text/html" if kind is HtmlResponse else "text/plain"
+    headers = {"Content-Type": media_type + (f"; charset={header}" if header else "")}
+    assert decoded(body, header) == kind("http://a.example/", body=body, headers=headers).text
 
 
 def test_a_codec_that_is_declared_late_is_no_charset_either() -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import pathlib
 import random
+import re
+import threading
 
 import pytest
 from crawling import Running, run_job, write_job
-from local_site import wait_until
-from prose import article, blog, story
+from local_site import PATIENCE, Answer, wait_until
+from prose import article, blog, several, story
+from sample_spiders import held
 from scrapy import signals
 
 FATES = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
@@ -46,6 +49,24 @@ class DropWitness:
 
     def closed(self):
         pathlib.Path("witness.json").write_text(json.dumps(self.seen), encoding="utf8")
+
+
+class HoldsTheFirst:
+    """A pipeline that lets the first item go once HOLD_UNTIL is reached."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+        self._is_first = True
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_item(self, item):
+        is_first, self._is_first = self._is_first, False
+        if is_first:
+            await held(self._crawler)
+        return item
 
 
 def pair(site, number, first="a", second="b", *, shown=""):
@@ -95,7 +116,6 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     settings = {
         **FATES,
         "HOLD_UNTIL": {"dedup/waits": 2},
-        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 20},
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     lost = {i["url"] for i in outcome.dropped if i["type"] != "DuplicateItem"}
@@ -112,20 +132,94 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     assert "dedup/waits/given_up" not in outcome.stats
 
 
-def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):
-    a, b = pair(site, 1)
+@pytest.mark.every_scrapy
+@pytest.mark.parametrize("room", ["as it is", "for a page and a half"])
+def test_while_a_copy_waits_the_crawl_goes_on(site, crawl, room):
+    """The item of the original leaves its pipeline when the page has been scraped that the copy links."""
+    other = site.add("/other", article("Other", story(2)))
+    text, link = story(1), (site.url("/other"),)
+    a, b = site.add("/a", article("a", text)), site.add("/b", article("b", text, link), host=1)
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, {"url": b, "priority": -1}]
+    settings = FATES | {"HOLD_UNTIL": {"item_scraped_count": 1}, "CONCURRENT_REQUESTS": 1}
+    if room != "as it is":
+        settings["SCRAPER_SLOT_MAX_ACTIVE_SIZE"] = len(article("a", text)) * 3 // 2
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
+    assert outcome.kept == [other, a]
+    assert outcome.record(b)["original_url"] == a
+    assert [item["url"] for item in outcome.dropped] == [b]
+    assert "dedup/waits/given_up" not in outcome.stats
+    assert outcome.problems == []
+
+
+def test_a_twin_without_room_to_wait_is_kept(site, crawl):
+    """Of three pages in flight one is kept, one waits, and no other one may."""
+    page, all_are_under_way = article("a", story(1)), threading.Barrier(3)
+    pages = [site.add("/a", Answer(page, hold=all_are_under_way), host=host) for host in range(3)]
+    settings = FATES | {
+        "HOLD_UNTIL": {"dedup/waits/no_room": 1},
+        "SCRAPER_SLOT_MAX_ACTIVE_SIZE": len(page) * 3 // 2,
+    }
+    steps = [{"url": url, "cb_kwargs": {"fate": "hold"}} for url in pages]
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
+    assert len(outcome.kept) == 2
+    assert [outcome.stats[f"dedup/{name}"] for name in ("waits", "waits/given_up", "waits/no_room")] == [1, 1, 1]
+    assert outcome.stats["dedup/kept/original_pending"] == 1
+    assert re.search("^ +original_pending +1$", outcome.log, re.MULTILINE)
+    (warning,) = outcome.problems
+    assert "1 of 2 copies were not treated as duplicates" in warning
+    assert "Raise SCRAPER_SLOT_MAX_ACTIVE_SIZE" in warning
+
+
+def test_a_twin_waits_no_longer_than_a_download_may_take(site, crawl):
+    a, b = pair(site, 1)
+    meta = {"download_timeout": PATIENCE}
+    steps = [{"url": a, "cb_kwargs": {"fate": "hold"}, "meta": meta}, {"url": b, "priority": -1, "meta": meta}]
     settings = {
         **FATES,
-        "HOLD_UNTIL": {"dedup/waits/given_up": 1},
-        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 0.2},
+        "HOLD_UNTIL": {"item_scraped_count": 1},
+        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 0.1},
+        "DOWNLOAD_TIMEOUT": 0.2,
         "CONCURRENT_REQUESTS": 1,
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
-    assert sorted(outcome.kept) == [a, b]
+    assert outcome.kept == [b, a]
     record = outcome.record(b)
     assert (record["verdict"], record["outcome"], record["original_url"]) == ("related", "kept", a)
     assert record["reason"] == "original_pending"
+    assert outcome.stats["dedup/kept/original_pending"] == outcome.stats["dedup/waits/given_up"] == 1
+    (warning,) = outcome.problems
+    assert "1 of 1 copies were not treated as duplicates" in warning
+    assert "Raise DOWNLOAD_TIMEOUT" in warning
+    again = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], folder="again")
+    assert again.stats["dedup/verdict/duplicate"] == 1
+    assert again.problems == []
+
+
+def test_a_copy_that_waits_when_its_callback_raises_is_kept(site, crawl):
+    a, b = pair(site, 1)
+    steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, {"url": b, "priority": -1, "callback": RAISES_LAST[0]}]
+    settings = FATES | {"HOLD_UNTIL": {"item_scraped_count": 1}, "CONCURRENT_REQUESTS": 1}
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
+    assert outcome.kept == [b, a]
+    assert outcome.dropped == []
+
+
+@pytest.mark.parametrize("most", [2, 100])
+def test_items_of_a_page_wait_together_and_come_in_their_order(site, crawl, most):
+    parts = several("Parts", [story(n) for n in range(4)])
+    pages = [site.add("/parts", parts, host=host) for host in range(2)]
+    steps = [{"url": url, "callback": "parse_parts", "priority": -n} for n, url in enumerate(pages)]
+    settings = {
+        "EXTRA_PIPELINES": {"test_claims_in_crawls.HoldsTheFirst": 100},
+        "HOLD_UNTIL": {"dedup/waits": 1},
+        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:_MOST_WAITING": most},
+        "CONCURRENT_REQUESTS": 1,
+    }
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
+    assert sorted(item["text"] for item in outcome.items) == sorted(" ".join(story(n)) for n in range(4))
+    assert {item["url"] for item in outcome.items} == {pages[0]}
+    assert [item["text"] for item in outcome.dropped] == [" ".join(story(n)) for n in range(4)]
+    assert outcome.stats["dedup/waits"] == 1
     assert outcome.problems == []
 
 

@@ -269,7 +269,7 @@ class TestStats:
     @pytest.mark.every_scrapy
     def test_it_sums_up_the_log(self, crawled: Crawled) -> None:
         (sums,) = crawled.run_here("stats", "--json").json
-        names = ("pages", "verdict/", "unchecked/", "items/", "lists", "without_items")
+        names = ("pages", "verdict/", "unchecked/", "kept/", "items/", "lists", "without_items")
         of_records = {
             n: v for n, v in crawled.outcome.stats.items() if n.startswith(tuple(f"dedup/{n}" for n in names))
         }
@@ -357,8 +357,10 @@ class TestExplain:
         assert all(any(s["text"] in paragraph for paragraph in ["First", *story(1)]) for s in stored["sentences"])
         said = crawled.run_here("explain", crawled.first)
         assert (said.exit_status, said.err) == (0, "")
+        assert re.search(r"as an original of \d+ clauses, repeated by 1 page:$", said.out, re.MULTILINE)
         assert crawled.repost in said.out
-        assert "as an original of" in said.out
+        alone = crawled.run_here("explain", crawled.other).out
+        assert re.search(r"as an original of \d+ clauses, not repeated by any page\.$", alone, re.MULTILINE)
 
     @pytest.mark.every_scrapy
     def test_a_duplicate_is_shown_sentence_by_sentence(self, crawled: Crawled) -> None:
@@ -437,7 +439,10 @@ class TestExplain:
         assert not [*tmp_path.glob("**/store*")]
 
     def test_a_page_to_compare_with_that_is_not_stored_is_one_line(self, crawled: Crawled) -> None:
-        crawled.run_here("explain", crawled.first, "http://nowhere/").refused("http://nowhere/ is not in", status=3)
+        found = crawled.run_here("explain", crawled.first, "http://nowhere/")
+        found.refused("http://nowhere/ was not found in the store", status=3)
+        found = crawled.run_here("explain", crawled.first, f"{crawled.repost}/?page=1")
+        found.refused("was not found in the store", f"The nearest URL there is {crawled.repost}.", status=3)
         crawled.run_here("explain", crawled.first, "--other-html", "x").refused("--other-html needs")
 
     def test_an_original_names_the_nearest_of_the_others(self, crawled: Crawled) -> None:
@@ -445,7 +450,37 @@ class TestExplain:
         assert explained["stored"]["nearest"] is None or explained["stored"]["nearest"]["url"] == crawled.other
 
     def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
-        crawled.run_here("explain", "http://nowhere/").refused("Nothing found for http://nowhere/", status=3)
+        found = crawled.run_here("explain", "http://nowhere/")
+        found.refused("http://nowhere/ was not found in the store", "A page without items is not stored.", status=3)
+        assert "nearest" not in found.err
+
+    @pytest.mark.parametrize(
+        "typed", ["https://{}", "{}", "http://{}/", "http://{}?utm_source=x&page=2", "https://{}#top", "http://www.{}"]
+    )
+    @pytest.mark.parametrize("without", ["DEDUP_STORE", "DEDUP_LOG"])
+    def test_of_a_page_that_was_never_crawled_the_nearest_is_named(
+        self, crawled: Crawled, typed: str, without: str, tmp_path: Path
+    ) -> None:
+        """From the store where there are no records, and the other way round."""
+        url = typed.format(crawled.first.removeprefix("http://"))
+        found = crawled.run_here("explain", url, "-s", f"{without}={tmp_path / 'nowhere'}")
+        found.refused("was not found in the store", f"The nearest URL there is {crawled.first}.", status=3)
+
+    def test_of_several_near_urls_the_nearest_is_named(self, tmp_path: Path) -> None:
+        log = RecordLog(tmp_path / "log.jsonl")
+        urls = [f"http://a.test/p{rest}" for rest in ("?id=1", "?id=1&sid=77", "/", "", "/1", "?id=2")]
+        for url in [*urls, "http://a.test/p?" + 9999 * "x", "http://b.test/?from=http://a.test/p"]:
+            log.append(Record("2026-11-20T12:00:00+00:00", "s", "c", url, "new"))
+        log.close()
+        here = ("-s", f"DEDUP_STORE=sqlite:{tmp_path / 'none'}", "-s", f"DEDUP_LOG={tmp_path / 'log.jsonl'}")
+        for asked, near in [
+            ("http://a.test/p?id=1&sid=78", "http://a.test/p?id=1&sid=77"),
+            ("http://a.test/p?id=3", "http://a.test/p?id=1"),
+            ("https://a.test/p/", "http://a.test/p/"),
+            ("http://a.test/P", "http://a.test/p"),
+        ]:
+            run_here("explain", asked, *here, folder=tmp_path).refused(f"The nearest URL there is {near}.", status=3)
+        assert "nearest" not in run_here("explain", "http://a.test/p/2", *here, folder=tmp_path).err
 
     def test_while_a_crawl_runs_it_says_what_the_log_knows(self, crawled: Crawled) -> None:
         with running_crawl(crawled):
@@ -454,7 +489,7 @@ class TestExplain:
             assert "in use by another crawl" in said.out
             assert "only the records are shown" in said.out
             assert f"original  {crawled.first}" in said.out
-            crawled.run("explain", "http://nowhere/").refused("Nothing found", "in use by another crawl", status=3)
+            crawled.run("explain", "http://nowhere/").refused("not found", "in use by another crawl", status=3)
 
     def test_it_changes_nothing(self, own: Crawled) -> None:
         def pairs() -> dict[bytes, bytes]:
@@ -608,6 +643,25 @@ def project(tmp_path: Path) -> Path:
 def say(project: Path, settings: str) -> None:
     with (project / "shop" / "settings.py").open("a") as file:
         file.write(settings + "\n")
+
+
+class TestAddons:
+    """The settings of a new project have an ``ADDONS = {}``: a line above it has no effect."""
+
+    @pytest.mark.parametrize(
+        ("lines", "remedy"),
+        [
+            (["ADDONS = {'dedup_middleware.Addon': 500}", "ADDONS = {}"], "remove ADDONS = {} from settings.py"),
+            (["ADDONS = {}"], "set ADDONS = {'dedup_middleware.Addon': 500} in settings.py"),
+            (["ADDONS = {}", "ADDONS = {'dedup_middleware.Addon': 500}"], ""),
+        ],
+        ids=["replaced", "missing", "on"],
+    )
+    def test_doctor_finds_out_why_the_add_on_is_not_on(self, project: Path, lines: list[str], remedy: str) -> None:
+        say(project, "\n".join(lines))
+        found = [each for each in run("doctor", "--json", folder=project).json if each["about"] == "plugin"]
+        assert found[0]["remedy"].startswith(remedy)
+        assert (found[0]["level"] == "problem") == bool(remedy)
 
 
 class TestWhoseStore:

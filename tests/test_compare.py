@@ -207,7 +207,7 @@ def test_scores_are_those_of_the_benchmarks(drawn) -> None:
     theirs = [benchmark.CorpusPage(p.id, "", (), "", "", p.cluster or "", "", p.is_optional) for p in pages]
     delivered = {str(n) for n, original in enumerate(originals) if n == original}
     agreement = benchmark.drop_agreement(theirs, delivered)
-    expected = [agreement.precision, agreement.recall, agreement.f1, benchmark.lost_stories(theirs, delivered)]
+    expected = [agreement.precision, agreement.recall, agreement.f1, benchmark.lost_pages(theirs, delivered)]
     assert [*scores(pages, originals)] == pytest.approx(expected, abs=5e-5)
 
 

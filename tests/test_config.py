@@ -231,6 +231,10 @@ class TestBadValues:
         lines = unknown_settings(Settings({"DEDUP_TRESHOLD": 1, "DEDUP_STORE": "memory:", "OTHER": 1}))
         assert lines == ["DEDUP_TRESHOLD is not a setting of dedup-middleware; did you mean DEDUP_THRESHOLD?"]
 
+    @pytest.mark.parametrize("name", ["DEDUP_WAIT", "DEDUP_TIMEOUT", "DEDUP_FOO"])
+    def test_no_other_setting_is_suggested_because_both_begin_alike(self, name: str) -> None:
+        assert unknown_settings(Settings({name: 1})) == [f"{name} is not a setting of dedup-middleware"]
+
 
 class Unspeakable:
     """What says nothing of itself but an error."""

@@ -15,10 +15,11 @@ from test_commands import run_here
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.model import as_time
+from dedup_middleware.reasons import Reason
 from dedup_middleware.records import counts as records_counts
-from dedup_middleware.records.counts import KINDS, Counts, summary
+from dedup_middleware.records.counts import KINDS, NOT_COUNTED, Counts, kind_of, summary
 from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
-from dedup_middleware.records.file import Record, RecordLog, Records, lines
+from dedup_middleware.records.file import CODES, Record, RecordLog, Records, lines
 from dedup_middleware.report.crawl_counts import BARS, Crawls, Hosts
 from dedup_middleware.report.data import gather
 from dedup_middleware.settings import Config
@@ -45,6 +46,23 @@ def counted(*records: Record) -> Counter[str]:
     return +counts.numbers
 
 
+UNCHECKED = [*Reason][: [*Reason].index(Reason.NEAR_MATCH)]
+RECORDS = st.builds(
+    record,
+    st.integers(0, 99),
+    st.sampled_from([*CODES["verdict"], "other"]),
+    outcome=st.sampled_from([*CODES["outcome"], "other"]),
+    reason=st.sampled_from([*CODES["reason"], "other"]),
+    items_dropped=st.integers(0, 2),
+    items_kept=st.integers(0, 2),
+    is_item=st.booleans(),
+)
+
+
+def indent(label: str) -> int:
+    return len(label) - len(label.lstrip())
+
+
 def summed(*of_file: Record | CrawlLine, crawl: str | None = None) -> Crawls:
     found = Crawls(crawl)
     for each in of_file:
@@ -56,7 +74,7 @@ class TestCounts:
     @pytest.mark.parametrize(
         ("fields", "expected"),
         [
-            ({"verdict": "new", "items_kept": 2}, {"pages": 1, "verdict/new": 1, "items/kept": 2}),
+            ({"verdict": "new", "items_kept": 2}, {"pages": 1, "verdict/new": 1, "items/kept": 2, "kept/new": 1}),
             ({"verdict": "new"}, {"pages": 1, "verdict/new": 1, "without_items": 1}),
             ({"items_dropped": 2}, {"pages": 1, "verdict/duplicate": 1, "items/dropped": 2}),
             (
@@ -71,24 +89,82 @@ class TestCounts:
                 {"verdict": "related", "reason": "other_numbers", "items_kept": 1},
                 {"pages": 1, "verdict/related": 1, "items/kept": 1, "kept/other_numbers": 1},
             ),
+            (
+                {"verdict": "related", "reason": "other_numbers"},
+                {"pages": 1, "verdict/related": 1, "without_items": 1},
+            ),
             ({"verdict": "related", "outcome": "released", "items_kept": 2}, {"items/released": 2}),
+            (
+                {"verdict": "new", "items_kept": 1, "is_item": True},
+                {"items/checked": 1, "items/checked/verdict/new": 1, "items/kept": 1, "items/checked/kept/new": 1},
+            ),
+            (
+                {"verdict": "unchecked", "reason": "too_large", "items_kept": 1, "is_item": True},
+                {
+                    "items/checked": 1,
+                    "items/checked/verdict/unchecked": 1,
+                    "items/checked/unchecked/too_large": 1,
+                    "items/unchecked/too_large": 1,
+                    "items/kept": 1,
+                },
+            ),
         ],
     )
     def test_a_record_has_its_numbers(self, fields: dict[str, Any], expected: dict[str, int]) -> None:
         assert counted(record(1, original_crawl="one", **fields)) == expected
 
     def test_drops_for_earlier_crawls_end_when_this_one_keeps_the_original(self) -> None:
-        original = {"original_url": "http://a.test/", "original_crawl": "zero"}
+        original = {"original_url": "http://a.test/", "original_crawl": "zero", "original_is_earlier": True}
         drops = [record(n, url=f"http://b.test/{n}", **original) for n in range(3)]
         assert counted(*drops)["items/dropped_for_earlier_crawls"] == 3
         again = record(4, "unchanged", url="http://a.test/", items_kept=1)
         assert "items/dropped_for_earlier_crawls" not in counted(*drops, again)
+
+    def test_items_are_no_pages_of_a_host(self) -> None:
+        counts = Counts()
+        for is_item in (False, True):
+            counts.add(record(1, original_url="http://a.test/", is_item=is_item))
+        assert counts.pairs == {("b.test", "a.test"): 1}
+
+    def test_an_item_is_no_sign_that_its_page_was_kept(self) -> None:
+        original = {"original_url": "http://a.test/api", "original_is_earlier": True, "is_item": True}
+        drops = [record(n, url="http://a.test/api", **original) for n in range(3)]
+        kept = record(4, "new", url="http://a.test/api", items_kept=1, is_item=True)
+        page = record(5, "unchecked", url="http://a.test/api", items_kept=1, reason="items_checked")
+        assert counted(*drops, kept, page)["items/dropped_for_earlier_crawls"] == 3
 
     def test_the_summary_says_why_pages_with_text_of_others_were_kept(self) -> None:
         differing = [record(n, "related", reason=reason, items_kept=1, outcome="kept")
                      for n, reason in enumerate(["other_title", "other_numbers", "other_numbers"])]  # fmt: skip
         lines = summary(counted(record(5), *differing))
         assert lines[1:4] == [("  kept", 3), ("    other_numbers", 2), ("    other_title", 1)]
+
+    @given(st.lists(RECORDS))
+    def test_each_page_and_item_is_in_one_line_whatever_became_of_it(self, records: list[Record]) -> None:
+        numbers = counted(*records)
+        lines = summary(numbers)
+        for place, (label, number) in enumerate(lines):
+            depth = indent(label)
+            below = lines[place + 1 :]
+            end = next((n for n, (other, _) in enumerate(below) if indent(other) <= depth), len(below))
+            parts = [n for other, n in below[:end] if indent(other) == depth + 2]
+            if parts or label.strip() in {"kept", "unchecked"}:
+                assert sum(parts) == number, (label, lines)
+        of_pages = [each for each in records if kind_of(each) is not None and not each.is_item]
+        of_items = [each for each in records if kind_of(each) is not None and each.is_item]
+        found = dict(lines)
+        assert (found["pages"], found.get("items checked", 0)) == (len(of_pages), len(of_items))
+        report = summed(*records).summary()["sum"]
+        assert (sum(report["pages"].values()), sum(report["items"].values())) == (len(of_pages), len(of_items))
+        both = [(name.strip(), n) for name, n in lines if name.startswith("    ")]
+        assert sum(row["pages"] + row["items"] for row in report["reasons"]) == sum(n for _, n in both)
+        assert {row["reason"] for row in report["reasons"]} == {name for name, _ in both}
+
+    @pytest.mark.parametrize("reason", [each for each in Reason if each not in NOT_COUNTED])
+    def test_each_reason_has_a_line(self, reason: Reason) -> None:
+        verdict = "unchecked" if reason in UNCHECKED else "related"
+        lines = summary(counted(record(1, verdict, reason=reason.value, items_kept=1)))
+        assert (f"    {reason}", 1) in lines
 
 
 class TestCrawl:

@@ -14,6 +14,7 @@ from prose import story
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.common.urls import item_identity
 from dedup_middleware.errors import StoreError
+from dedup_middleware.index.index import MAX_HOLDERS
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -42,13 +43,16 @@ class Oracle:
         self.hosts: list[str] = []
 
     def check(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
-        holders = {c: [h for h, kept in zip(self.hosts, self.kept, strict=True) if c in kept] for c in text}
-        live = {c for c in text if len(holders[c]) <= COMMON and holders[c].count(host) <= COMMON_ON_HOST}
+        listed = {c: [h for h, kept in zip(self.hosts, self.kept, strict=True) if c in kept] for c in text}
+        holders = {c: hosts[:MAX_HOLDERS] for c, hosts in listed.items()}
+        own = {c for c in text if holders[c].count(host) <= COMMON_ON_HOST}
+        live = {c for c in own if len(holders[c]) <= COMMON}
         if text in self.kept and len(text) * CLAUSE_WEIGHT >= MIN_DISTINCTIVE_WEIGHT:
             return DUPLICATE, 1.0
         if len(live) * CLAUSE_WEIGHT < MIN_DISTINCTIVE_WEIGHT:
             return UNCHECKED, None
-        score = max((len(live & kept) / len(live) for kept in self.kept), default=0.0)
+        # What many pages have does not prove a copy, and sets the page apart from one that lacks it.
+        score = max((len(live & kept) / len(own - (kept - live)) for kept in self.kept), default=0.0)
         # At 1 boilerplate counts too.
         if score >= self.threshold and (self.threshold < 1 or any(text <= kept for kept in self.kept)):
             return DUPLICATE, score

@@ -15,7 +15,6 @@ from crawling import run_job, write_job
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
-from dedup_middleware.plugin import item_flow
 from dedup_middleware.stores.base import Store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor tells its file")
@@ -50,8 +49,6 @@ class DiskFaults:
         self._syncs = itertools.count()
         self._is_over = False
         self._ticked = 0.0
-        # Two slow syncs take longer than a copy waits for its original: it would be kept.
-        item_flow.MAX_WAIT = 60.0
 
     def begin(self):
         os.fsync = self._synced

@@ -20,8 +20,9 @@ from crawling import environment, run, scrapy
 from local_site import PATIENCE, wait_until
 from prose import article, blog, story
 
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.records.file import Records
-from dedup_middleware.settings import Config
+from dedup_middleware.settings import Config, PageOptions
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -215,6 +216,32 @@ def free_port() -> int:
 def is_open(port: str) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", int(port))) == 0
+
+
+def test_where_the_line_of_the_add_on_goes_is_said_with_it() -> None:
+    """The settings of a new project have an ``ADDONS = {}``, which wins over a line above it."""
+    line = 'ADDONS = {"dedup_middleware.Addon": 500}\n'
+    lines = [block for page in BLOCKS.values() for block in page if line in block.text]
+    assert len(lines) > 5
+    assert [each.page for each in lines if "ADDONS = {}" not in each.before[-300:] + each.text] == []
+
+
+@pytest.mark.parametrize("page", ["reference/settings.md", "zh/guide.md"])
+def test_each_option_of_a_request_has_a_row(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf8")
+    with pytest.raises(ConfigError) as refused:
+        PageOptions.from_meta("all", Config.from_settings({"DEDUP_STORE": "memory:"}, None))
+    names = str(refused.value).partition("any of ")[2].rstrip(".").split(", ")
+    assert len(names) == 3  # as both pages say
+    assert all(f'| `{{"{name}": ' in text for name in names)
+
+
+def test_what_is_lost_has_one_name_and_the_f1_of_a_method_one_place() -> None:
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf8") for path in PAGES}
+    other = re.compile(r"(pages|stor(y|ies)( that (was|were))?) lost\b|\blos(t|es?) (no |\\d+ )?stor", re.IGNORECASE)
+    assert [(page, found[0]) for page, text in texts.items() if (found := other.search(text))] == []
+    corpora = re.compile(r"^\|.*\b(F1|synth_en)\b.*\|\n\|[-|: ]+\n\|.*(`clauses`|news_zh)", re.MULTILINE)
+    assert [page for page, text in texts.items() if corpora.search(text)] == ["docs/benchmarks/methods.md"]
 
 
 # --- links, commands

@@ -11,9 +11,10 @@ from functools import partial
 import pytest
 from crawling import IN_ORDER, run_job, store_uri, write_job
 from fault_injection import EXIT_STATUS, faults
+from itemadapter import ItemAdapter
 from local_site import Answer, Site
 from prose import article, blog, story
-from sample_spiders_items import KINDS
+from sample_spiders_items import KINDS, Timed
 from scrapy import signals
 from scrapy.exporters import BaseItemExporter
 from test_claims_in_crawls import pair
@@ -190,6 +191,20 @@ def test_a_released_item_passes_each_pipeline_and_no_spider_middleware_again(sit
     assert (item["url"], item["passes"], item["replaced"]) == (b, 1, True)
     assert outcome.stats["scraped_from/data:,dedup-release"] == outcome.stats["item_scraped_count"] == 1
     assert outcome.lines("feed.jsonl")[-1] == item
+
+
+@pytest.mark.every_scrapy
+@pytest.mark.parametrize("settings", [{}, {"JOBDIR": "job"}, {"DOWNLOAD_HANDLERS": {"data": None}}])
+def test_a_release_is_no_request_and_its_line_names_the_cause(site, tmp_path, settings):
+    urls = pair(site, 1)
+    again(tmp_path, [{"url": url} for url in urls])
+    done(tmp_path, "allow", "--all")
+    outcome = again(tmp_path, [], **settings)
+    assert outcome.stats["dedup/items/released"] == outcome.stats["item_scraped_count"] == 1
+    requests = ("downloader/", "scheduler/", "response_received_count")
+    assert {n: v for n, v in outcome.stats.items() if n.startswith(requests) and v} == {}
+    (line,) = [line for line in outcome.log.splitlines() if " released: " in line]
+    assert line.endswith("dedup: 1 stored item was released: `scrapy dedup allow` was run")
 
 
 def test_so_does_one_that_is_released_while_the_crawl_runs(site, crawl):
@@ -557,6 +572,17 @@ def test_an_item_of_a_class_or_with_a_value_that_cannot_be_stored_is_kept(site, 
     assert re.search(r"duplicates not storable +6\n", outcome.log)
     assert outcome.record(urls[1])["reason"] == "item_not_storable"
     assert stored(tmp_path) == []
+
+
+def test_what_is_compared_is_stored_so_that_a_copy_with_it_is_dropped(site, tmp_path):
+    urls = add_pairs(site, len(KINDS))
+    outcome = stories(tmp_path, urls, spider="Timed", feed={})
+    assert outcome.kept == urls[::2]
+    assert outcome.problems == []
+    PROJECT.give(KINDS[1:])
+    dropped = [item.item for item in stored(tmp_path)]
+    assert [*map(type, dropped)] == KINDS
+    assert all(ItemAdapter(item)["extra"] == Timed().extra(None) for item in dropped)
 
 
 @pytest.mark.parametrize("spider", ["Unstorable", "Foreign", "PartlyStorable"])

@@ -30,7 +30,6 @@ def test_every_reactor_does(site, crawl, reactor):
     twin = site.add("/a?twin=1", article("A", story(1)))
     settings = {
         "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100},
-        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 20},
     }
     steps = [{"url": url} for url in [*urls, twin, twin]]
     outcome = crawl("sample_spiders.Steps", steps=steps, reactor=reactor, settings=settings)
@@ -150,6 +149,6 @@ def test_crawlers_of_one_process_share_a_store(site, tmp_path):
     first, *others = [r for r in outcome.records if r["verdict"] == "duplicate"]
     assert first["original_crawl"] == first["crawl"]
     assert {r["original_crawl"] for r in others} == {first["crawl"]}
-    assert outcome.stats["dedup/items/dropped_for_earlier_crawls"] == 2
+    assert "dedup/items/dropped_for_earlier_crawls" not in outcome.stats
     assert outcome.problems == []
     assert outcome.exit_status == 0

@@ -206,7 +206,6 @@ def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
     settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
     settings |= {
         "HOLD_UNTIL": {"dedup/waits": 2},
-        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 20},
     }
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), together=True, settings=settings)
     (original,) = outcome.kept

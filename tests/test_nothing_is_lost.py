@@ -8,14 +8,16 @@ import socketserver
 import threading
 
 import pytest
-import scrapy
 from fault_injection import faults
 from prose import article, blog, several, story
-from sample_spiders import Mishap
+from sample_spiders import Mishap, held
 from scrapy.logformatter import LogFormatter
 from scrapy.utils.conf import build_component_list
-from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
+from scrapy.utils.misc import build_from_crawler
 from test_claims_in_crawls import FAILING, RAISES_LAST, pair
+from test_items import FIELDS, api_steps, entry, serve_json
+from twisted.internet.defer import succeed
 
 # --- items that come from more than their page
 
@@ -43,6 +45,59 @@ class OwnProcessor:
         for pipeline in self._pipelines:
             item = await ensure_awaitable(pipeline.process_item(item))
         return item
+
+
+class PlainProcessor:
+    """The same without ``async``, as projects wrote it before Scrapy had that."""
+
+    def __init__(self, pipelines):
+        self._pipelines = pipelines
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls([kind() for kind in build_component_list(crawler.settings.getwithbase("ITEM_PIPELINES"))])
+
+    def open_spider(self, spider):
+        return succeed(None)
+
+    def close_spider(self, spider):
+        return succeed(None)
+
+    def process_item(self, item, spider):
+        for pipeline in self._pipelines:
+            item = pipeline.process_item(item)
+        return succeed(item)
+
+
+class HoldingProcessor(PlainProcessor):
+    """The same; it gives pipelines their crawler and the spider, and holds the first item until others have come."""
+
+    def __init__(self, crawler):
+        kinds = build_component_list(crawler.settings.getwithbase("ITEM_PIPELINES"))
+        super().__init__([build_from_crawler(kind, crawler) for kind in kinds])
+        self._crawler = crawler
+        self._came = 0
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_item(self, item, spider):
+        for pipeline in self._pipelines:
+            item = pipeline.process_item(item, spider)
+        self._came += 1
+        return deferred_from_coro(self._left(item, is_held=self._came == 1))
+
+    async def _left(self, item, *, is_held):
+        if is_held:
+            await held(self._crawler)
+        return item
+
+
+def processed_by(processor):
+    """Return the settings with which *processor* runs our pipeline alone, and a feed shows what comes out."""
+    named = f"test_nothing_is_lost.{processor}"
+    return {"ITEM_PROCESSOR": named, "ITEM_PIPELINES": {}, "FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
 
 class Recovery:
@@ -128,10 +183,6 @@ def test_an_item_that_its_feed_cannot_write_owns_nothing(site, crawl, options):
 # --- what a project's middlewares give in place of a page
 
 
-@pytest.mark.xfail(
-    scrapy.version_info < (2, 16),
-    reason="Scrapy 2.15 fails on a recovery wherever a project has an asynchronous spider middleware",
-)
 def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(site, crawl):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
@@ -163,7 +214,7 @@ def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_kept(si
 
 
 @contextlib.contextmanager
-def closing_server(bodies):
+def closing_server(bodies, kind="text/html"):
     """Serve *bodies* by path on loopback, each after its headers, and close the connection; yield the root URL."""
 
     class Handler(socketserver.StreamRequestHandler):
@@ -172,7 +223,7 @@ def closing_server(bodies):
             while self.rfile.readline().strip():
                 pass
             headers, body = bodies[path]
-            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}\r\n".encode() + body)
+            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n{headers}\r\n".encode() + body)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -297,13 +348,33 @@ def test_a_defect_of_ours_takes_no_item(site, crawl, place):
     assert "please report it" in outcome.log or "Error caught on signal handler" in outcome.log
 
 
-def test_an_item_processor_of_the_projects_own_may_make_our_pipeline(site, crawl):
+@pytest.mark.every_scrapy
+@pytest.mark.parametrize("processor", ["OwnProcessor", "PlainProcessor", "HoldingProcessor"])
+def test_an_item_processor_of_the_projects_own_may_make_our_pipeline(site, crawl, processor):
     a, b = pair(site, 1)
-    settings = {"ITEM_PROCESSOR": "test_nothing_is_lost.OwnProcessor", "ITEM_PIPELINES": {}}
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=processed_by(processor))
     assert outcome.exit_status == 0
-    assert outcome.stats["item_scraped_count"] == 1
+    assert [item["url"] for item in outcome.lines("feed.jsonl")] == [a]
     assert [item["url"] for item in outcome.dropped] == [b]
+    assert "log_count/ERROR" not in outcome.stats
+
+
+@pytest.mark.every_scrapy
+def test_an_item_processor_without_async_gets_items_and_nothing_to_await(site, crawl):
+    """Also where an item would wait for its original, which is in the pipelines: it is kept."""
+    first, copy, later, other = (serve_json(site, f"/{n}", [entry(s, str(n))]) for n, s in enumerate((1, 1, 1, 2)))
+    settings = FIELDS | processed_by("HoldingProcessor")
+    until = {"HOLD_UNTIL": {"dedup/waits/given_up": 1}}
+    steps = [step | {"priority": -n} for n, step in enumerate(api_steps([first, copy]))]
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings | until, folder="api")
+    assert sorted(item["url"] for item in outcome.lines("feed.jsonl")) == ["0", "1"]
+    assert outcome.stats["dedup/waits/given_up"] == 1
+    assert "log_count/ERROR" not in outcome.stats
+    steps = api_steps([later, other])
+    again = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="api", afresh=True)
+    assert sorted(item["url"] for item in again.lines("feed.jsonl")) == ["0", "1", "3"]
+    assert [item["url"] for item in again.dropped] == ["2"]
+    assert "log_count/ERROR" not in again.stats
 
 
 def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl):

@@ -14,7 +14,7 @@ from crawling import IN_ORDER, Outcome, Running, run_job, run_scrapy, write_job
 from fault_injection import faults
 from hypothesis import given
 from hypothesis import strategies as st
-from local_site import Answer, Site, wait_until
+from local_site import Answer, Site, redirect, wait_until
 from prose import article, story
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
@@ -313,6 +313,8 @@ def fan(site: Site) -> Site:
 
 BREADTH_FIRST = {
     "DEPTH_PRIORITY": 1,
+    # Scrapy 2.16 waits so long before each callback that on loopback a crawl has ended before it has learned anything.
+    "CONSTANTS": {"scrapy.utils.defer:_DEFER_DELAY": 0},
     "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
@@ -519,8 +521,15 @@ def test_what_was_fetched_last_is_counted_and_explained(shop_crawl: Crawled) -> 
     (sid,) = [form for form in summary["last"] if form["form"].endswith("?sid")]
     assert 0 < sid["nothing"] <= sid["pages"]
     url = shop_crawl.shop.url("/p/3?sid=another")
-    shown = run_scrapy(shop_crawl.folder, "dedup", "explain", url).stdout
-    assert f"fetched last: {sid['nothing']} of {sid['pages']} pages of this form brought nothing new" in shown
+    explained = run_scrapy(shop_crawl.folder, "dedup", "explain", url)
+    assert (explained.returncode, explained.stdout) == (3, "")
+    assert f"{url} was not found in the store" in explained.stderr
+    assert f"The nearest URL there is {shop_crawl.shop.url('/p/3')}" in explained.stderr
+    put_off = f"were put off: {sid['nothing']} of {sid['pages']} pages of that form brought nothing new."
+    assert f"Requests of its form {sid['form']} {put_off}" in explained.stderr
+    fetched = next(record["url"] for record in shop_crawl.outcome.records if "?sid=" in record["url"])
+    shown = run_scrapy(shop_crawl.folder, "dedup", "explain", fetched).stdout
+    assert f"Would be fetched last: {sid['nothing']} of {sid['pages']} pages of this form" in shown
 
 
 def test_a_crawl_that_keeps_another_page_of_a_text_is_no_counter_example() -> None:
@@ -554,3 +563,32 @@ def test_rules_are_read_from_the_records(shop_crawl: Crawled, tmp_path: Path) ->
     rules = json.loads(exported.read_text())
     assert {"order": 100, "processor": "queryRemoval", "args": ["sid"]}.items() <= rules[0].items() or len(rules) > 1
     assert all(rule["urlPattern"]["include"] == [f"127.0.0.1:{shop.port}/p/"] for rule in rules)
+
+
+STORIES = 20
+
+
+@pytest.mark.parametrize("way", ["links", "redirects"])
+def test_what_another_site_links_puts_nothing_off(site: Site, tmp_path: Path, way: str) -> None:
+    """A page number that is too high shows the first page again. Links to it elsewhere put no second page off."""
+
+    def last(linked: int) -> int:
+        """Return how many requests of a crawl are put off, where another site has *linked* so many made-up pages."""
+        for n in range(STORIES):
+            for page, text in ((0, n), (1, 100 + n), (99, n)):
+                site.add(f"/story/{n}/{page}", article(f"Story {n}", story(text)))
+        firsts = tuple(f"/story/{n}/0" for n in range(STORIES))
+        site.add("/all", article("All", ["All stories."], (*firsts, "/more")))
+        site.add("/more", article("More", ["Their other pages."], tuple(f"/story/{n}/1" for n in range(STORIES))))
+        made_up = tuple(site.url(f"/story/{n}/99") for n in range(linked))
+        if way == "redirects":
+            made_up = tuple(site.add(f"/go/{n}", redirect(url), host=1) for n, url in enumerate(made_up))
+        site.add("/", article("Elsewhere", ["Links."], (*made_up, site.url("/all"))), host=1)
+        command = write_job(
+            tmp_path / f"{linked}", "sample_spiders.Followers", url=site.url("/", host=1), settings=BREADTH_FIRST
+        )
+        outcome = run_job(tmp_path / f"{linked}", command)
+        assert len({url for url in outcome.kept if "/story/" in url}) == 2 * STORIES
+        return outcome.stats.get("dedup/requests_last", 0)
+
+    assert last(6) == last(0)

@@ -171,6 +171,29 @@ class TestCrawls:
         keys = [int(text.split()[-1]) for text in texts(browser, ".composition .key")]
         assert sum(keys) == tiles["Pages crawled"]
 
+    def test_each_reason_is_there_for_pages_and_items(self, started: Browser, tmp_path: Path) -> None:
+        base = Record("2026-11-18T06:00:00.000+00:00", "news", "one", "http://a.test/1", "new", items_kept=1)
+        related = {"verdict": "related", "reason": "original_pending"}
+        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
+            log.append(base)
+            log.append(replace(base, url="http://a.test/2", **related))
+            log.append(replace(base, url="http://a.test/api", verdict="unchecked", reason="items_checked"))
+            for item in (base, replace(base, **related), replace(base, verdict="unchecked", reason="too_large")):
+                log.append(replace(item, url="http://a.test/api", is_item=True))
+        page = tmp_path / "reasons.html"
+        page.write_text(
+            html(gather(Config.from_settings({"DEDUP_LOG": str(log.path), "DEDUP_STORE": "memory:"}, None)))
+        )
+        started.open(page)
+        numbers = dict(zip(texts(started, ".tile dt"), texts(started, ".tile strong"), strict=True))
+        assert (numbers["Pages crawled"], numbers["Items checked"]) == ("3", "3")
+        cells = texts(started, "#overview .body tbody :is(th, td)")
+        assert [cells[n : n + 4] for n in range(0, len(cells), 4)] == [
+            ["new", "kept", "1", "1"],
+            ["the items of the original were still in the pipelines", "kept", "1", "1"],
+            ["the response is larger than DEDUP_MAX_BYTES", "unchecked", "0", "1"],
+        ]
+
     def test_hosts_are_sorted(self, browser: Browser) -> None:
         assert browser.run("return document.getElementById('hosts-pages').parentNode.ariaSort") == "descending"
         browser.run("document.getElementById('hosts-host').focus()")

@@ -17,6 +17,7 @@ from prose import article, blog, headline, several, story, zh_story
 from sample_spiders import Steps, nap
 from scrapy.http import JsonRequest
 from scrapy.logformatter import LogFormatter
+from test_commands import run_here
 
 from dedup_middleware.stores import default_backend
 
@@ -227,6 +228,21 @@ def test_a_page_that_changed_gives_up_its_old_text(site, crawl):
     assert third_crawl.stats["dedup/items/dropped_for_earlier_crawls"] == 1
     assert re.search(r"^  dropped for earlier crawls +1$", third_crawl.log, re.MULTILINE)
     assert first.exit_status == second.exit_status == third_crawl.exit_status == 0
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["originals first", "copies first"])
+def test_a_drop_for_a_page_that_the_crawl_keeps_again_is_for_no_earlier_crawl(site, crawl, order):
+    """Also while the original waits for its feed to be synced."""
+    originals = [site.add(f"/{n}", article(f"Story {n}", story(n))) for n in range(6)]
+    copies = [site.add(f"/copy{n}", blog(f"Story {n}", story(n)), host=1) for n in range(6)]
+    settings = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
+    for urls in (originals + copies, (originals + copies)[::order], copies):
+        outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=settings, folder="a", afresh=True)
+        assert sorted(item["url"] for item in outcome.dropped) == sorted(copies)
+        for_earlier = outcome.stats.get("dedup/items/dropped_for_earlier_crawls", 0)
+        assert for_earlier == (6 if urls is copies else 0)
+        (found,) = run_here("stats", "--crawl", "last", "--json", *outcome.here, folder=outcome.folder).json
+        assert found["stats"].get("dedup/items/dropped_for_earlier_crawls", 0) == for_earlier
 
 
 def test_a_new_text_supersedes_only_once_its_items_are_safe(site, crawl):

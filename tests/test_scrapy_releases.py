@@ -1,4 +1,4 @@
-"""What differs between releases of Scrapy: what an older one lacks, and what is refused."""
+"""What differs between releases of Scrapy: what an older one lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import scrapy
-from crawling import IN_ORDER, run_job, run_scrapy, write_job
+from crawling import IN_ORDER, run_job, write_job
 from prose import article, blog, story
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
@@ -18,62 +18,8 @@ from dedup_middleware.plugin.addon import OLDEST_SCRAPY
 
 ROOT = Path(__file__).parent.parent
 OLD = (
-    "Scrapy 2.13.4 is installed, and dedup-middleware needs 2.15 or newer. Run `pip install --upgrade 'scrapy>=2.15'`."
+    "Scrapy 2.13.4 is installed, and dedup-middleware needs 2.16 or newer. Run `pip install --upgrade 'scrapy>=2.16'`."
 )
-
-
-# --- parts of a project
-
-
-class FromStartUrls(scrapy.Spider):
-    """An item a page of ``start_urls``, without a method that makes requests."""
-
-    name = "articles"
-
-    def parse(self, response):
-        yield {"url": response.url, "title": response.css("title::text").get()}
-
-
-class OldTemplate:
-    """The spider middleware of a project that an old Scrapy began: it has no ``process_start``."""
-
-    def process_spider_input(self, response, spider):
-        return None
-
-    def process_start_requests(self, start_requests, spider):
-        yield from start_requests
-
-
-class OldTemplateWithOutput(OldTemplate):
-    """The same with a method that Scrapy 2.16 refuses."""
-
-    def process_spider_output(self, response, result, spider):
-        yield from result
-
-
-@pytest.mark.every_scrapy
-@pytest.mark.parametrize("middleware", ["OldTemplate", "OldTemplateWithOutput"])
-def test_a_middleware_of_the_old_template_stands_beside_ours(site, tmp_path, middleware):
-    """Scrapy 2.15 calls its ``process_start_requests``, if all others have that too; later ones do not."""
-    if middleware == "OldTemplateWithOutput" and scrapy.version_info[:2] >= (2, 16):
-        pytest.skip("Scrapy itself refuses it")
-    first, copy = site.add("/first", article("First", story(1))), site.add("/copy", blog("Copy", story(1)), host=1)
-    settings = IN_ORDER | {"SPIDER_MIDDLEWARES": {f"test_scrapy_releases.{middleware}": 543}}
-
-    def crawled(*urls):
-        command = write_job(
-            tmp_path, "test_scrapy_releases.FromStartUrls", settings=settings, afresh=True, start_urls=urls
-        )
-        return run_job(tmp_path, command)
-
-    outcome = crawled(first, copy)
-    assert outcome.exit_status == 0
-    assert outcome.kept == [first]
-    assert [item["url"] for item in outcome.dropped] == [copy]
-    assert "Allowed 1 page" in run_scrapy(tmp_path, "dedup", "allow", copy).stdout
-    again = crawled(first)
-    assert sorted(again.kept) == sorted([first, copy])
-    assert again.stats["dedup/items/released"] == 1
 
 
 @pytest.mark.every_scrapy

@@ -133,7 +133,7 @@ def test_a_crawl_whose_items_come_from_unchecked_pages_is_named(site, crawl):
     pages = [{"url": site.add(f"/{n}", article("A", story(n)))} for n in range(3)]
     feeds = [{"url": site.add("/rss", rss(range(20))), "callback": "parse_rss"}]
     (line,) = crawl("sample_spiders.Steps", steps=pages + feeds, folder="feeds").problems
-    assert "20 of 23 items were not checked for duplicates. The most frequent reason: not_text (20)" in line
+    assert "20 of 23 items were not checked for duplicates. The most frequent reason: other_content_type (20)" in line
     assert "DEDUP_ITEM_FIELDS" in line
     fields = {"DEDUP_ITEM_FIELDS": ["text"]}
     assert crawl("sample_spiders.Steps", steps=pages + feeds, settings=fields, folder="fields").problems == []
@@ -165,4 +165,4 @@ def test_why_no_item_of_a_page_is_stored(site, crawl):
 
     assert why(first) == f"{first} was kept, and none of its items was dropped. `scrapy dedup explain URL` has more."
     assert why(copy).startswith(f"No item of {copy} is stored any more. Old ones are removed: see DEDUP_DROPPED_SIZE")
-    assert why("http://nowhere.example/").startswith("Nothing found for http://nowhere.example/ in the store")
+    assert why("http://nowhere.example/").startswith("http://nowhere.example/ was not found in the store")

@@ -121,6 +121,33 @@ def two(uri: str) -> Iterator[tuple[Worker, Worker]]:
         worker.store.close()
 
 
+def test_a_crawl_that_runs_at_the_same_time_is_no_earlier_one(uri: str) -> None:
+    def kept(worker: Worker, name: str, clauses: Iterable[int]) -> Worker:
+        assert not worker.crawl(name, clauses)
+        worker.store_feed()
+        return worker
+
+    def for_earlier(worker: Worker, name: str, clauses: Iterable[int]) -> int:
+        before = worker.stats["items/dropped_for_earlier_crawls"]
+        assert worker.crawl(name, clauses)
+        return worker.stats["items/dropped_for_earlier_crawls"] - before
+
+    kept(Worker(uri, "zero"), "old", range(9)).close()
+    one, two = Worker(uri, "one"), Worker(uri, "two")
+    kept(one, "new", range(10, 19))
+    assert for_earlier(two, "old/copy", range(9)) == 1
+    assert for_earlier(two, "new/copy", range(10, 19)) == 0
+    # It begins while the first one is at work, which goes on.
+    three = Worker(uri, "three")
+    assert for_earlier(three, "new/2", range(10, 19)) == 0
+    one.close()
+    assert for_earlier(three, "new/3", range(10, 19)) == 0
+    four = Worker(uri, "four")
+    assert for_earlier(four, "new/4", range(10, 19)) == 1
+    for worker in (two, three, four):
+        worker.close()
+
+
 @pytest.fixture(params=[False, True], ids=["once", "twice"])
 def repeats(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each transaction be carried out twice, as where others have come in between the first time."""
@@ -470,7 +497,6 @@ def test_what_waits_for_a_process_that_is_killed_is_kept(site, tmp_path):
     shared = {
         **FEED,
         "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1",
-        "CONSTANTS": {"dedup_middleware.plugin.item_flow:MAX_WAIT": 30},
     }
     fates = shared | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}, "HOLD_UNTIL": {"never": 1}}
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, never]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from library import Library
 from prose import article, story
+from scrapy.settings import Settings
 
 from dedup_middleware import model
 from dedup_middleware.api import Deduplicator
@@ -23,10 +22,6 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import item_flow
 from dedup_middleware.records import file
 from dedup_middleware.visits.durability import Durability
-from dedup_middleware.visits.visit import Decision, Fate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dedup_middleware"
@@ -142,8 +137,8 @@ def test_the_limits_are_those_of_the_code():
 
 
 def test_numbers_of_claims_and_checkpoints():
-    assert "for at most two seconds" in DELIVERY
-    assert item_flow.MAX_WAIT == 2
+    assert "for at most three minutes" in DELIVERY
+    assert item_flow.MAX_WAIT == 180
     assert "after every 100 pages" in DELIVERY
     assert Durability.interval == 100
 
@@ -151,45 +146,27 @@ def test_numbers_of_claims_and_checkpoints():
 # --- claims
 
 
-def test_no_more_duplicates_wait_than_requests_may_be_under_way():
-    """And none while the scraper is full."""
+def test_the_responses_that_wait_have_as_much_room_as_the_scraper():
+    """They take none of the scraper's own; what waits for a disk only takes none at all."""
+    slot = SimpleNamespace(max_active_size=10_000)
+    settings = Settings({"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 10_000})
+    crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(scraper=SimpleNamespace(slot=slot)))
     counted: list[str] = []
-    is_full = False
-    scraper = SimpleNamespace(slot=SimpleNamespace(needs_backout=lambda: is_full))
-    settings = SimpleNamespace(getint=lambda _: 3)
-    crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(scraper=scraper))
-    wait = item_flow.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
-    ended: list[Callable[[], None]] = []
-    visits = [SimpleNamespace(fate=Fate.WAIT, is_delivered=False) for _ in range(5)]
-    deduplication = SimpleNamespace(
-        process=lambda visit, item, may_wait=True: [Decision(visit.fate if may_wait else Fate.KEEP, item)],
-        is_delivered=lambda visit: visit.is_delivered,
-        await_original=lambda _, then: ended.append(then) or True,
-    )
+    waits = item_flow.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
 
-    async def crawl() -> None:
-        nonlocal is_full
-        waiting = [asyncio.create_task(wait.decisions(deduplication, visit, {})) for visit in visits]
-        await asyncio.sleep(0)
-        assert (counted.count("waits"), counted.count("waits/given_up")) == (3, 2)
-        for visit in visits:
-            visit.fate = Fate.DROP
-        for then in ended:
-            then()
-        await asyncio.gather(*waiting)
-        is_full = True
-        visits[0].fate = Fate.WAIT
-        await wait.decisions(deduplication, visits[0], {})
-        assert (counted.count("waits"), counted.count("waits/given_up")) == (3, 3)
-        visits[0].fate, visits[0].is_delivered = Fate.WAIT, True
-        last = asyncio.create_task(wait.decisions(deduplication, visits[0], {}))
-        await asyncio.sleep(0)
-        assert (counted.count("waits"), counted.count("waits/given_up")) == (4, 3), "its original waits for a disk only"
-        visits[0].fate = Fate.DROP
-        ended[-1]()
-        await last
+    def begun(size: int, *, is_delivered: bool = False) -> item_flow.Wait | None:
+        return waits.begin(SimpleNamespace(is_delivered=lambda _: is_delivered), SimpleNamespace(size=size))
 
-    asyncio.run(crawl())
+    first, second = begun(6_000), begun(0)
+    assert slot.max_active_size == 10_000 + 6_000 + 1_024
+    assert begun(3_000) is None
+    assert begun(3_000, is_delivered=True) is not None
+    assert slot.max_active_size == 10_000 + 6_000 + 1_024
+    first.end()
+    assert begun(3_000) is not None
+    second.end()
+    assert slot.max_active_size == 10_000 + 3_000
+    assert (counted.count("waits"), counted.count("waits/no_room")) == (4, 1)
 
 
 # --- sites

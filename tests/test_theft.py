@@ -1,4 +1,7 @@
-"""No page takes the place of another host's: not by redirects, by what it answers later, or by links in its head."""
+"""No page takes the place of another host's: not by redirects, by what it answers later, or by links in its head.
+
+Nor does what other hosts publish: what sets a page apart counts as long as its own host does not repeat it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,11 @@ import pytest
 import scrapy
 from beside import shared_uri
 from local_site import Answer, Site, redirect
-from prose import article, blog, linked, story
+from prose import article, blog, linked, story, zh_story
 from scrapy.http.request import NO_CALLBACK
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.index import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -128,3 +134,43 @@ def test_what_a_browser_was_redirected_to_is_itself(site: Site, crawl) -> None:
         (ends[:1], {ends[0]: ("unchanged", "kept")}),
         ([], {ends[1]: ("duplicate", "dropped")}),
     ]
+
+
+# --- what others publish
+
+
+@pytest.mark.parametrize("has_text", [True, False], ids=["text", "title"])
+@pytest.mark.parametrize("own", [1, 6], ids=["a paragraph", "six paragraphs"])
+@pytest.mark.parametrize("foreign", [1, 3, 6], ids="{} hosts".format)
+@pytest.mark.parametrize("language", [story, zh_story])
+def test_what_others_publish_takes_nothing_away(
+    language: Callable[..., list[str]], foreign: int, own: int, *, has_text: bool
+) -> None:
+    """A page repeats a story and has paragraphs of its own, which other hosts show on four pages each."""
+    told, mine = language(1, 12), language(2, own)
+
+    def page(number: int, lines: list[str]) -> dict[str, Any]:
+        title = f"A title {number}"
+        item = {"title": title, **({"text": "\n".join(lines)} if has_text else {})}
+        return {"html": article(title, lines), "item": item}
+
+    with Deduplicator() as dedup:
+        dedup.add("http://courier.example/story", **page(0, told))
+        assert not dedup.check("http://wire.example/story", **page(0, [*told, *mine])).is_duplicate
+        for host, number in product(range(foreign), range(4)):
+            there = page(10 * host + number + 1, [*mine, *language(100 + 10 * host + number, 8)])
+            dedup.add(f"http://other{host}.example/{number}", **there)
+        assert not dedup.check("http://wire.example/story", **page(0, [*told, *mine])).is_duplicate
+        # Its own host does take it away: there, it stands on each page.
+        for number in range(4):
+            dedup.add(f"http://wire.example/{number}", **page(200 + number, [*mine, *language(200 + number, 8)]))
+        found = dedup.check("http://wire.example/story", **page(0, [*told, *mine]))
+        assert found.original_url == "http://courier.example/story"
+
+
+def test_no_host_can_be_named_so_that_it_counts_as_another() -> None:
+    """A page number has 16 bits of its host: without a key, a name with the same ones is found at once."""
+    urls = [f"http://evil{n}.example/" for n in range(500)]
+    marks = [[schema.host_mark(url, key) for url in urls] for key in (b"one key", b"another")]
+    assert len(set(marks[0])) > 480
+    assert sum(a == b for a, b in zip(*marks, strict=True)) < 3

@@ -11,7 +11,7 @@ import pickle
 import zlib
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from http.client import parse_headers
@@ -28,6 +28,7 @@ from dedup_middleware.common.registry import required
 from dedup_middleware.common.urls import host_of, without_secrets
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
+from dedup_middleware.extraction.plain import text_type
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.schema import whole_text_key
 from dedup_middleware.model import TEXT_LIMIT
@@ -107,7 +108,7 @@ def entries(path: Path, part: int = 0, parts: int = 1) -> Iterator[tuple[int, tu
             try:
                 if number >= FILE_RECORDS:
                     yield number, NotAPageError("too many records in a file")
-                elif fields := parse(record):
+                elif (fields := parse(record)) is not None:
                     yield number, _entry(fields)
             except NotAPageError as error:
                 yield number, error
@@ -136,7 +137,7 @@ def _object(line: bytes | None) -> dict[str, Any] | None:
         raise NotAPageError("not JSON", error.__cause__ or error) from error
     if not isinstance(record, dict):
         raise NotAPageError("not a JSON object")
-    return record
+    return {name: record[name] for name in _COLUMNS & record.keys()}
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -192,7 +193,7 @@ def _response(record: tuple[Message, bytes]) -> dict[str, Any] | None:
     return {
         # Headers are decoded as Latin-1; some writers put a URL in angle brackets.
         "url": (warc["WARC-Target-URI"] or "").strip("<>").encode("latin-1").decode("utf8", "replace"),
-        "html": _body(http, stream) if "html" in kind else None,
+        "html": _body(http, stream) if "html" in kind or text_type(kind) else None,
         "kind": kind,
         "encoding": http.get_content_charset(),
         "status": str(line.split()[1], "ascii"),
@@ -230,10 +231,11 @@ def _entry(record: dict[str, Any]) -> tuple[PageContent, str]:
         raise NotAPageError("status is not 2xx", f"{status!r}")
     html = record.get("body") if record.get("html") is None else record["html"]
     if html is None and record.get("text") is None:
-        raise NotAPageError("not HTML" if "kind" in record else "no html, body or text")
+        raise NotAPageError("neither HTML nor plain text" if "kind" in record else "no html, body or text")
     rest = {name: record[name] for name in ("text", "title", "encoding") if record.get(name) is not None}
     try:
-        return PageContent.of(record.get("url"), html, rest), _time(record.get("time"))
+        content = PageContent.of(record.get("url"), html, rest)
+        return replace(content, media_type=text_type(record.get("kind", ""))), _time(record.get("time"))
     except ConfigError as error:
         raise NotAPageError("invalid field", str(error)) from error
 

@@ -157,11 +157,11 @@ def _stored(job: Job, rows: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None
         read, original = Read.of(row["content"]), None
         page, other = read.page, Read.of(row["other"]).page if row["other"] else None
         assert page is not None
-        stored = StoredPage.of(page, schema.page_number(row["first"], page.url), feeds=None)
+        stored = StoredPage.of(page, _number(job, row["first"], page), feeds=None)
         if read.time:
             stored = replace(stored, kept=Kept(job.run, read.time, None))
         if other is not None and row["other_first"] is not None:
-            original = StoredPage.of(other, schema.page_number(row["other_first"], other.url))
+            original = StoredPage.of(other, _number(job, row["other_first"], other))
         if original is not None and row["duplicate"]:
             score = round(row["score"], 4)
             stored = replace(stored, original=original.number, original_digest=original.content, score=score)
@@ -181,6 +181,10 @@ def _stored(job: Job, rows: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None
         # The greatest value of a key is taken.
         pairs.append((schema.NEXT_PLACE_KEY, schema.encode_number(row["first"] + 1)))
         yield from ((key, value, None) for key, value in pairs)
+
+
+def _number(job: Job, place: int, page: Page) -> int:
+    return schema.page_number(place, schema.host_mark(page.url, job.header.key))
 
 
 def _content(job: Job, page: Page) -> ItemContent:

@@ -18,13 +18,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
-from dedup_middleware.checks.alignment import containment
-from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
+from dedup_middleware.checks.detector import Detector, has_enough, match_of
 from dedup_middleware.common.urls import canonical_identities, host_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.claims import OpenClaims
-from dedup_middleware.index.index import Index
-from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
+from dedup_middleware.index.index import MAX_HOLDERS, Index
+from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST, Distinctive
 from dedup_middleware.index.schema import template_key
 from dedup_middleware.model import Action, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -67,25 +66,27 @@ _HOLDERS = """
     SELECT s.clause, s.page, s.host, ROW_NUMBER() OVER (PARTITION BY s.clause ORDER BY s.page) AS place
     FROM shared s WHERE NOT EXISTS (
         SELECT 1 FROM near n JOIN shared b ON b.page = n.other WHERE n.page = s.page AND b.clause = s.clause)"""
-# Pages and the first earlier holders of their clauses. A clause with too many of them is boilerplate.
+# Pages and the first earlier holders of their clauses; see `index.lookup.Distinctive` for those that many hold.
 _MEETINGS = """
-    SELECT page, clause, share, other, (holders > {common} OR here > {on_host}) AS is_common FROM (
+    SELECT page, clause, share, other, here > {on_host} AS is_boilerplate, holders > {common} AS is_common FROM (
         SELECT s.page, s.clause, s.share, h.page AS other, COUNT(*) OVER (PARTITION BY s.page, s.clause) AS holders,
             SUM(CASE WHEN h.host = s.host THEN 1 ELSE 0 END) OVER (PARTITION BY s.page, s.clause) AS here
-        FROM shared s JOIN holders h ON h.clause = s.clause AND h.page < s.page AND h.place <= {common} + 1) met"""
+        FROM shared s JOIN holders h ON h.clause = s.clause AND h.page < s.page AND h.place <= {most}) met"""
 _BOILERPLATE = """
-    SELECT page, {joined} AS common FROM (SELECT DISTINCT page, clause FROM meetings WHERE is_common) found
+    SELECT page, {boilerplate} AS boilerplate, {common} AS common FROM (
+        SELECT DISTINCT page, clause, is_boilerplate FROM meetings WHERE is_boilerplate OR is_common) found
     GROUP BY page"""
 # A page is not compared with an earlier fetch of itself.
 _CANDIDATE_PAIRS = """
     SELECT page, other, share FROM (
         SELECT m.page, m.other, m.share, ROW_NUMBER() OVER (PARTITION BY m.page ORDER BY m.share DESC, m.other) AS place
-        FROM (SELECT page, other, SUM(share) AS share FROM meetings WHERE NOT is_common
+        FROM (SELECT page, other, SUM(share) AS share FROM meetings
+            WHERE NOT is_boilerplate AND NOT is_common
             GROUP BY page, other HAVING SUM(share) >= {least}) m
         JOIN pages p ON p.page = m.page JOIN pages o ON o.page = m.other WHERE p.url <> o.url) ranked
     WHERE place <= {most}"""
 _CANDIDATE_ROWS = """
-    SELECT p.host, p.page, p.content, b.common, c.other, c.share, o.content AS original
+    SELECT p.host, p.page, p.content, b.boilerplate, b.common, c.other, c.share, o.content AS original
     FROM pages p LEFT JOIN boilerplate b ON b.page = p.page
     LEFT JOIN candidates c ON c.page = p.page LEFT JOIN pages o ON o.page = c.other
     WHERE p.page >= 0"""
@@ -130,12 +131,14 @@ def check(
 
 def _find_candidates(engine: Engine, threshold: float) -> None:
     """Make the tables ``candidates`` and ``boilerplate``: clauses that many pages before a page contain."""
+    joined = engine.joined.format("CASE WHEN {}is_boilerplate THEN clause END")
     engine.table("shared", _SHARED, index="clause, page")
     engine.table("near", _NEAR.format(first=_FIRST, most=int(WHOLE * threshold)), index="page")
     engine.table("holders", _HOLDERS, index="clause, page")
-    meetings = _MEETINGS.format(common=COMMON_IN_STORE, on_host=COMMON_ON_HOST)
+    meetings = _MEETINGS.format(most=MAX_HOLDERS, on_host=COMMON_ON_HOST, common=COMMON_IN_STORE)
     engine.table("meetings", meetings, index="page")
-    engine.table("boilerplate", _BOILERPLATE.format(joined=engine.joined.format("clause")), index="page")
+    boilerplate = _BOILERPLATE.format(boilerplate=joined.format(""), common=joined.format("NOT "))
+    engine.table("boilerplate", boilerplate, index="page")
     pairs = _CANDIDATE_PAIRS.format(least=_LEAST, most=_CANDIDATES)
     engine.table("candidates", pairs, index="page")
 
@@ -183,7 +186,7 @@ class Edge(NamedTuple):
 def checked(job: Job, rows: Iterable[Any]) -> Iterator[Edge]:
     """Yield the edges of pages; *rows* has the pages of each host together, in the order of their ids.
 
-    A row has a page's ``host``, id (``page``) and ``content``, and its boilerplate (``common``: the numbers of clauses,
+    A row has a page's ``host``, id (``page``) and ``content``, its ``boilerplate`` and ``common`` clauses (numbers,
     separated by commas); and, unless the page has no candidates, the id of one of them (``other``), the ``share`` of
     the text by which it was found, and its content (``original``).
     """
@@ -242,7 +245,7 @@ class _Host:
     def _without_original(self, row: Any, read: Read) -> Edge:
         """Return the verdict on a page if no candidate is an original."""
         reason, page = read.reason, read.page
-        if page is not None and sum(_distinctive(page, row["common"]).values()) < MIN_DISTINCTIVE_WEIGHT:
+        if page is not None and not has_enough(page, _distinctive(page, row)):
             reason = Reason.TOO_LITTLE_TEXT
         verdict = Verdict(VerdictKind.UNCHECKED if reason else VerdictKind.NEW, reason=reason)
         return self._edge(row["page"], -1, _LAST, read, verdict)
@@ -251,16 +254,16 @@ class _Host:
         """Return what *page* is beside one candidate; ``new`` if they have too little in common."""
         if not row["original"] or (original := Read.of(row["original"]).page) is None:
             return Verdict(VerdictKind.NEW)
-        stored, distinctive = StoredPage.of(original, row["other"] + 1), _distinctive(page, row["common"])
+        stored, distinctive = StoredPage.of(original, row["other"] + 1), _distinctive(page, row)
         if row["share"] >= EQUAL:
             match = Match(stored, 1.0, frozenset(page.fingerprint.weights))
-        elif sum(distinctive.values()) >= MIN_DISTINCTIVE_WEIGHT:
-            match = Match(stored, containment(distinctive, stored.hashes), stored.hashes & distinctive.keys())
+        elif has_enough(page, distinctive):
+            match = match_of(page, stored, distinctive)
         else:
             return Verdict(VerdictKind.NEW)
         self._index.original = original
         try:
-            verdict = self._detector.check_pair(page, match, distinctive.keys())
+            verdict = self._detector.check_pair(page, match, distinctive)
             return self._detector.preferences.applied(page, verdict, self._index)
         except Exception:
             # A bug, or a hostile page: the page is kept, and the batch goes on.
@@ -276,7 +279,9 @@ class _Host:
         return Edge(page, other, place, int(is_duplicate), score, json.dumps(values).encode("ascii"))
 
 
-def _distinctive(page: Page, common: str | None) -> dict[bytes, int]:
-    """Return the weights of the clauses of *page* that are not boilerplate."""
-    boilerplate = {*map(int, common.split(","))} if common else ()
-    return {clause: w for clause, w in page.fingerprint.weights.items() if number_of(clause) not in boilerplate}
+def _distinctive(page: Page, row: Any) -> Distinctive:
+    """Return the clauses of *page* that are not boilerplate, by its *row*."""
+    boilerplate, common = ({*map(int, (row[name] or "0").split(","))} for name in ("boilerplate", "common"))
+    numbers = {clause: number_of(clause) for clause in page.fingerprint.weights}
+    found = [clause for clause, number in numbers.items() if number not in boilerplate]
+    return Distinctive(dict.fromkeys(found, ()), frozenset(clause for clause in found if numbers[clause] in common))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import filterfalse, groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -31,6 +31,7 @@ from dedup_middleware.text.words import (
     LONG_WORD,
     MINUS,
     SAME_WORD,
+    are_letters,
     differ_in_numbers,
     is_symbol,
     is_unspaced,
@@ -155,7 +156,7 @@ class _Sentence:
     """Whether it has a negation that the original lacks, or the reverse."""
 
     def is_aligned(self, share: float) -> bool:
-        return self.aligned >= share * weight("".join(filter(str.isalnum, self.words)).casefold())
+        return self.aligned >= share * weight("".join(filterfalse(is_symbol, self.words)).casefold())
 
 
 def is_label(line: str) -> bool:
@@ -378,7 +379,7 @@ def _note_block(words: list[_Word], original: list[str], block: MatchingBlock) -
     for place in range(block.size):
         sentence, word = words[block.a + place]
         if not sentence.is_shared:
-            sentence.aligned += weight(word.casefold()) if word.isalnum() else 0
+            sentence.aligned += 0 if is_symbol(word) else weight(word.casefold())
             other = original[block.b + place]
             if place and _is_other_unit(word, other, words[block.a + place - 1][1]):
                 yield Edit((word,), (other,), sentence.text)
@@ -465,7 +466,7 @@ def _are_letters(before: str, *two: str) -> bool:
     if all(map(_LETTER.fullmatch, two)):
         return True
     is_number = before[0] != _WHOLE and before[-1].isdecimal()
-    return is_number and all(len(word) <= MAX_UNIT and word.isalpha() and not is_unspaced(word) for word in two)
+    return is_number and all(len(word) <= MAX_UNIT and are_letters(word) and not is_unspaced(word) for word in two)
 
 
 def _words_in(pair: Replacement, before: list[str], after: list[str]) -> list[Replacement]:

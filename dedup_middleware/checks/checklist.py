@@ -17,7 +17,7 @@ from dedup_middleware.model import TEXT_LIMIT, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import clauses, cut_to, portions, reduced_once, sentences, weight
-from dedup_middleware.text.words import differ_in_numbers, token_row, without_credits, without_links
+from dedup_middleware.text.words import are_letters, differ_in_numbers, token_row, without_credits, without_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +108,7 @@ def own_edits(lines: Iterable[str], pair: Pair) -> list[Edit]:
     text = pair.text
     if pair.has_other_template:
         # A template has its own labels and its own way to show links.
-        lines = [line for line in lines if len(line) >= _MAX_LABEL or not reduced_once(line).isalpha()]
+        lines = [line for line in lines if len(line) >= _MAX_LABEL or not are_letters(reduced_once(line))]
         lines, text = ([*without_links(each)] for each in (lines, text))
     edits = differences(lines, text)
     # A sentence may have many.

@@ -21,7 +21,7 @@ from dedup_middleware.checks.pair import Pair, SiteNames, titled_as
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import canonical_identities, host_of, origin_of
 from dedup_middleware.index import schema
-from dedup_middleware.index.lookup import own_template_id
+from dedup_middleware.index.lookup import Distinctive, own_template_id
 from dedup_middleware.model import Changes, Match, PageFeatures, Rejection, Verdict, VerdictKind, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
@@ -241,10 +241,10 @@ class Detector:
             return Verdict(VerdictKind.NEW)
         return self._check(page, lambda _: None)
 
-    def check_pair(self, page: Page, candidate: Match, distinctive: AbstractSet[bytes]) -> Verdict:
+    def check_pair(self, page: Page, candidate: Match, distinctive: Distinctive) -> Verdict:
         """Return the verdict on *page* if *candidate* were the only stored page; notes templates, and nothing else.
 
-        *distinctive*: the clauses of *page* that are not boilerplate.
+        *distinctive*: the clauses of *page* that are not boilerplate of its host.
         """
         return self._best(page, [candidate], distinctive, lambda _: None)
 
@@ -255,18 +255,17 @@ class Detector:
         expiry do not count, nor do overrides.
         """
         looked_up = self.index.look_up(page)
-        weights = {h: page.fingerprint.weights[h] for h in self.index.distinctive_clauses(page, looked_up)}
-        score = containment(weights, original.hashes) if weights else 0.0
-        exact = Match(original, score, original.hashes & page.fingerprint.weights.keys())
-        match, rejection = self._look_closely(page, exact, weights.keys())
-        if sum(weights.values()) < MIN_DISTINCTIVE_WEIGHT and not _shows_same(page, original):
+        distinctive = self.index.distinctive_clauses(page, looked_up)
+        exact, counted = match_of(page, original, distinctive), distinctive.beside(original)
+        match, rejection = self._look_closely(page, exact, counted)
+        if not has_enough(page, distinctive) and not _shows_same(page, original):
             verdict = Verdict(VerdictKind.UNCHECKED, match, Reason.TOO_LITTLE_TEXT)
         elif rejection is None:
             verdict = Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=exact.score < self.least_score))
         else:
             kind = VerdictKind.RELATED if match.score >= RELATED_THRESHOLD else VerdictKind.NEW
             verdict = Verdict(kind, match, rejection.reason, rejection.difference)
-        pair = self._pair_of(page, exact, weights.keys())
+        pair = self._pair_of(page, exact, counted)
         is_template = self.templates.has(page, original)
         # Of little text, all that is shown is one clause, and no check applies.
         checks = () if page.fingerprint.is_whole else checklist.checks_for(pair, is_template=is_template)
@@ -275,7 +274,7 @@ class Detector:
             (name, each and Rejection(each.reason, tuple(as_written(page.paragraphs, each.difference))))
             for name, each in found
         )
-        score = 1.0 if verdict.kind is VerdictKind.DUPLICATE and not weights else match.score
+        score = 1.0 if verdict.kind is VerdictKind.DUPLICATE and not counted else match.score
         return Examined(page.url, original.url, verdict, score, pair.is_one_site, pair.is_same_address, outcomes)
 
     def nearest(self, page: Page) -> Match | None:
@@ -354,9 +353,9 @@ class Detector:
         if page.fingerprint.is_whole:
             return self._check_whole(page, found, rejects)
         distinctive = self.index.distinctive_clauses(page, found)
-        enough = sum(map(page.fingerprint.weights.__getitem__, distinctive)) >= MIN_DISTINCTIVE_WEIGHT
+        enough = has_enough(page, distinctive)
         candidates = self._candidates(page, found, distinctive) if enough else self._equals(page, found)
-        best = self._best(page, candidates, distinctive.keys(), rejects)
+        best = self._best(page, candidates, distinctive, rejects)
         if best.kind is VerdictKind.NEW and not enough:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         return best
@@ -372,20 +371,19 @@ class Detector:
             if original.features == (page.features and page.features.stored())
             and is_same_address(page.url, original.url)
         )
-        best = self._best(page, equal, frozenset(), rejects)
+        best = self._best(page, equal, Distinctive({}), rejects)
         is_copy = best.kind is VerdictKind.DUPLICATE
         return best if is_copy else Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
 
-    def _candidates(self, page: Page, found: Found, distinctive: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+    def _candidates(self, page: Page, found: Found, distinctive: Distinctive) -> Iterator[Match]:
         """Yield candidates: pages with the same text, then those with some of the clauses, the best first."""
         seen = set()
         for equal in self._equals(page, found):
             seen.add(equal.original.number)
             yield equal
-        weights = {h: page.fingerprint.weights[h] for h in distinctive}
         matches = self.index.matches(page.fingerprint, distinctive, _MAX_MATCHES, least=CANDIDATE_SHARE)
         # A page may be listed for few of the clauses that it has, and be a look-alike of a page listed for the rest.
-        best = [Match(m.original, containment(weights, m.original.hashes), m.shared) for m in matches]
+        best = [match_of(page, match.original, distinctive) for match in matches]
         best.sort(key=attrgetter("score"), reverse=True)
         yield from [match for match in best if match.original.number not in seen]
 
@@ -399,7 +397,7 @@ class Detector:
         self,
         page: Page,
         candidates: Iterable[Match],
-        distinctive: AbstractSet[bytes],
+        distinctive: Distinctive,
         rejects: Callable[[StoredPage], object],
     ) -> Verdict:
         best = Verdict(VerdictKind.NEW)
@@ -407,7 +405,7 @@ class Detector:
         for exact in candidates:
             if not self._may_drop(exact.original, page) or (page.source and exact.original.source == page.source):
                 continue
-            match, rejection = self._look_closely(page, exact, distinctive)
+            match, rejection = self._look_closely(page, exact, distinctive.beside(exact.original))
             if rejection is None and not rejects(match.original):
                 how = _how(page, match, nearly=exact.score < self.least_score)
                 verdict = Verdict(VerdictKind.DUPLICATE, match, how)
@@ -551,6 +549,19 @@ class Detector:
         if self.templates.has(page, original) or self._learns_template(pair):
             return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False))
+
+
+def match_of(page: Page, original: StoredPage, distinctive: Distinctive) -> Match:
+    """Return *original* as a match of *page*, by the clauses of that which count beside it."""
+    weights = page.fingerprint.weights
+    counted = {h: weights[h] for h in distinctive.beside(original)}
+    return Match(original, containment(counted, original.hashes), original.hashes & weights.keys())
+
+
+def has_enough(page: Page, distinctive: Distinctive) -> bool:
+    """Return whether the text of *page* that not many pages contain is enough to find another one by."""
+    weights = page.fingerprint.weights
+    return sum(weights[h] for h in distinctive.holders if h not in distinctive.common) >= MIN_DISTINCTIVE_WEIGHT
 
 
 def _shows_same(page: Page, original: StoredPage) -> bool:

@@ -17,20 +17,12 @@ from dedup_middleware.checks.address import is_view, is_view_of, site_of
 from dedup_middleware.checks.alignment import compare, containment
 from dedup_middleware.checks.checklist import own_edits, own_title, replaced_words
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
-from dedup_middleware.checks.item_values import (
-    WEB,
-    Value,
-    is_markup,
-    is_url,
-    item_fields,
-    item_values,
-    prose_in,
-    short_values,
-)
+from dedup_middleware.checks.item_values import WEB, Value, is_url, item_fields, item_values, prose_in, short_values
 from dedup_middleware.checks.page_changes import UNKNOWN
 from dedup_middleware.checks.pair import Pair, titled_as
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import host_of
+from dedup_middleware.common.values import is_markup
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import TEXT_LIMIT, Changes, ItemContent, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason

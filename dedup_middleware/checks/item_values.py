@@ -7,17 +7,15 @@ import time
 from calendar import timegm
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import date, timedelta
-from datetime import time as time_of_day
 from decimal import Decimal
 from email.utils import parsedate
 from enum import Enum
 from functools import lru_cache
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.common.budget import UncheckableError
+from dedup_middleware.common.values import MAX_LEVELS, VALUES, is_markup
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
@@ -60,12 +58,10 @@ MAX_VALUE_WEIGHT = 150
 MAX_SHORT = 2_000
 # A moment in words: "Wednesday, 25-Nov-2026 23:11:02.123456 +0000".
 _LONGEST_MOMENT = 48
-# A text is markup if a tag stands in so many first characters.
-_START = 200
-_MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
 _DIGIT = re.compile(r"\d")
 
 Plain: TypeAlias = "str | int | float | Decimal"
+_PLAIN = (str, int, float, Decimal)
 
 
 class Value(NamedTuple):
@@ -95,7 +91,7 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         if adapter is None:
             return []
         names = adapter.keys() if fields is None else [f for f in fields if f in adapter]
-        values = [each for name in names if name != TAG_FIELD for each in _values(item, name, adapter[name])]
+        values = [each for name in names if name != TAG_FIELD for each in _values(name, adapter[name])]
     except Exception as error:
         raise UncheckableError(Reason.UNREADABLE_ITEM) from error
     return values
@@ -221,7 +217,7 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
     short: list[str] = []
     for text in texts:
         if is_markup(text):
-            found = texts_of(parse(text), budget)
+            found = texts_of(parse(text, budget), budget)
             prose += found.paragraphs or found.others
         elif _is_long(text):
             for piece in pieces([text]):
@@ -231,57 +227,43 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
     return prose or short
 
 
-def is_markup(text: str) -> bool:
-    """Return whether *text* has elements of HTML."""
-    return _MARKUP.search(text[:_START]) is not None
-
-
 def _is_long(text: str) -> bool:
     return len(text) >= MAX_VALUE_WEIGHT or (not text.isascii() and weight(text) >= MAX_VALUE_WEIGHT)
 
 
-def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
-    """Return the texts and numbers in a *value* of *item*, each with its path under *name*: ``variants.1.stock``.
+def _values(name: Any, value: Any) -> list[tuple[str, Plain]]:
+    """Return the texts and numbers in a *value*, each with its path under *name*: ``variants.1.stock``.
 
-    Each object's are returned once, for objects may refer to one another. Without recursion, for they may nest deeper
-    than the stack. Other objects, such as a response, are left out.
+    Without recursion, for values may nest. Other objects, such as a response, are left out.
     """
     found: list[tuple[str, Plain]] = []
-    # The objects themselves are kept too: a new one may have the id of one that is gone.
-    seen = {id(item): item}
-    waiting = [(str(name), value)]
+    waiting = [(str(name), value, MAX_LEVELS)]
     while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, (str, int, float, Decimal)):
-            found.append((path, value))
-        elif isinstance(value, (date, time_of_day, timedelta)):
-            found.append((path, str(value)))
-        elif isinstance(value, bytes):
-            found.append((path, _text_of(value)))
-        elif value is None or id(value) in seen:
+        path, value, levels = waiting.pop()
+        text = _text_or_values(value)
+        if isinstance(text, _PLAIN):
+            found.append((path, text))
+        elif text is None:
             continue
-        elif isinstance(value, Enum):
-            waiting.append((path, value.value))
+        elif levels:
+            inner = [(path if key is None else _joined_path(path, key), each, levels - 1) for key, each in text]
+            waiting += reversed(inner)
         else:
-            seen[id(value)] = value
-            if isinstance(value, (set, frozenset)):
-                # A set of texts has another order in each process, and no places.
-                waiting += [(path, each) for each in sorted(value, key=repr, reverse=True)]
-                continue
-            if isinstance(value, (list, tuple)):
-                inner: list[tuple[Any, Any]] = [*enumerate(value)]
-            else:
-                nested = value if isinstance(value, Mapping) else item_fields(value)
-                inner = [] if nested is None else [*nested.items()]
-            waiting += [(_joined_path(path, key), each) for key, each in reversed(inner)]
+            raise UncheckableError(Reason.UNREADABLE_ITEM)
     return found
 
 
-def _text_of(value: bytes) -> str:
-    """Return *value* as text; of what is no text, its length and a digest."""
-    text = value.decode("utf8", "replace")
-    is_text = is_markup(text) or "\ufffd" not in text
-    return text if is_text else f"{len(value)} bytes {sha256(value).hexdigest()}"
+def _text_or_values(value: Any) -> Any:
+    """Return the text or number that *value* is, or ``None``; of what contains values, an iterator of these."""
+    if (known := VALUES.get(type(value))) is not None:
+        return known.text(value)
+    while isinstance(value, Enum):
+        value = value.value
+    for kind in type(value).__mro__:
+        if kind in VALUES:
+            return VALUES[kind].text(value)
+    nested = value if isinstance(value, Mapping) else item_fields(value)
+    return None if nested is None else iter(nested.items())
 
 
 def _joined_path(path: str, key: object) -> str:

@@ -15,7 +15,7 @@ from rapidfuzz.distance import Indel
 from dedup_middleware.checks.alignment import NEGATIONS
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import plain, weight
-from dedup_middleware.text.words import is_unspaced, split_words, terms
+from dedup_middleware.text.words import are_letters, is_unspaced, split_words, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -153,8 +153,8 @@ def _is_in_text(run: list[str], before: list[str], after: list[str], title: list
     joined = "".join(run)
     if is_unspaced(joined):
         telling = terms(joined) if len(joined) > 1 else []
-        return bool(telling) and joined.isalpha() and f" {' '.join(run)} " in row
-    return len(telling) == len(run) and joined.isalpha() and all(f" {term} " in row for term in telling)
+        return bool(telling) and are_letters(joined) and f" {' '.join(run)} " in row
+    return len(telling) == len(run) and are_letters(joined) and all(f" {term} " in row for term in telling)
 
 
 def _is_label(words: list[str]) -> bool:

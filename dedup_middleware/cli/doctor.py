@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
 import re
 import shutil
+import sys
 from collections import Counter
 from datetime import timedelta
 from enum import Enum
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
-from scrapy.utils.project import inside_project
+from scrapy.utils.project import ENVVAR, inside_project
 
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.cli.call import NothingYetError
@@ -29,7 +31,7 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.feeds import place_of
 from dedup_middleware.plugin.spider_middleware import DropLogFormatter
-from dedup_middleware.records.counts import REMEDIES, Counts, unchecked
+from dedup_middleware.records.counts import OF_ITEMS, OF_PAGES, REMEDIES, Counts, unchecked
 from dedup_middleware.records.file import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.stores import (
@@ -61,7 +63,9 @@ _LITTLE_ROOM = 200 * 2**20
 #: Characters of a finding, and of its remedy.
 _SHOWN = 2_000
 _ADDON = "dedup_middleware.Addon"
-_ON = f"add ADDONS = {{{_ADDON!r}: 500}} to settings.py"
+_ON = f"set ADDONS = {{{_ADDON!r}: 500}} in settings.py"
+_REPLACED = "remove ADDONS = {} from settings.py: it replaces the ADDONS above it, which has the add-on"
+_ADDONS_LINE = re.compile(r"^ADDONS\b", re.MULTILINE)
 _ORIGINS = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _STYLES = {OK: "green", NOTE: "yellow", PROBLEM: "red"}
@@ -168,12 +172,23 @@ def _plugin(settings: BaseSettings) -> Iterator[Finding]:
     addons = settings.getdict("ADDONS")
     if not any(_loaded(name) is addon.Addon and priority is not None for name, priority in addons.items()):
         if inside_project():
-            yield Finding(PROBLEM, "plugin", "the add-on is not on: crawls with these settings drop nothing", _ON)
+            what = "the add-on is not on: crawls with these settings drop nothing"
+            yield Finding(PROBLEM, "plugin", what, _REPLACED if _is_replaced() else _ON)
         else:
             yield Finding(NOTE, "plugin", "not in a project: the script that crawls decides whether the add-on is on")
         return
     yield Finding(OK, "plugin", "the add-on is on")
     yield from _components(settings.copy())
+
+
+def _is_replaced() -> bool:
+    """Return whether the settings of the project name the add-on in an ADDONS that a later one replaces."""
+    module = sys.modules.get(os.environ.get(ENVVAR, ""))
+    try:
+        source = "" if module is None else inspect.getsource(module)
+    except (OSError, TypeError):
+        return False
+    return _ADDON in source and len(_ADDONS_LINE.findall(source)) > 1
 
 
 def _components(settings: BaseSettings) -> Iterator[Finding]:
@@ -306,9 +321,10 @@ def _records(config: Config) -> Iterator[Finding]:
         if config.log.stat().st_size:
             for record in Records(config.log, RecordFilter(crawl=crawl_named(config.log, LAST))):
                 counts.add(record)
-        for reason, count in unchecked(counts.numbers).most_common():
-            text = f"the last crawl did not check {plural(count, 'page')}: {reason}"
-            yield Finding(NOTE, "pages", text, REMEDIES.get(reason, ""))
+        for what, (_, of) in (("page", OF_PAGES), ("item", OF_ITEMS)):
+            for reason, count in unchecked(counts.numbers, of).most_common():
+                text = f"the last crawl did not check {plural(count, what)}: {reason}"
+                yield Finding(NOTE, f"{what}s", text, REMEDIES.get(reason, ""))
 
 
 COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), _add_options)}

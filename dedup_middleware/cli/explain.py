@@ -7,6 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from rapidfuzz.distance import Levenshtein
 
 from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.alignment import compare
@@ -14,14 +15,23 @@ from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
-from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
+from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.order.url_shape import address_of
 from dedup_middleware.reasons import Outcome, message_of
-from dedup_middleware.records.file import Record, RecordFilter, Records, crawl_lines, log_exists
+from dedup_middleware.records.file import (
+    Record,
+    RecordFilter,
+    Records,
+    as_written,
+    crawl_lines,
+    lines_with,
+    log_exists,
+    parse_record,
+)
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import marked_sentences, one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, styled
@@ -38,22 +48,52 @@ if TYPE_CHECKING:
     from dedup_middleware.settings import Config
 
 
+# Characters of a URL, beyond which it is not the nearest one.
+_MAX_URL = 2_000
+
+
 def explain(config: Config, url: str) -> dict[str, Any]:
     """Return what the store and the records contain of *url*; :class:`NothingFoundError` if that is nothing."""
     url = as_requested(url)
     shown = without_secrets(url, redact=config.redact_query)
-    last, stored, last_form, note = _last_record(config, shown), None, fetched_last(config, url), ""
+    last, stored, near, note = _last_record(config, shown), None, "", ""
     try:
-        stored = _stored(config, url)
+        stored, near = _stored(config, url)
     except StoreLockedError as error:
         note = f"{error} Until then, only the records are shown."
-    if last is None and stored is None and last_form is None:
-        log = "" if config.log is None else f" and the records {config.log}"
-        why = note or "A page without items is not stored."
-        store = without_secrets(config.store, redact=False)
-        raise NothingFoundError(f"Nothing found for {shown} in the store {store}{log}. {why}")
+    last_form = fetched_last(config, url)
+    if last is None and stored is None:
+        raise _not_found(config, shown, near, last_form, note)
     found = None if last is None else last.as_dict()
     return {"url": shown, "record": found, "stored": stored, "fetched_last": last_form, "note": note}
+
+
+def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] | None, note: str) -> NothingFoundError:
+    """Return the error that the page at *shown* is not there, with the nearest URL: *near* of the store, or a record's.
+
+    So that nobody takes another page for it, only a URL with the same host and path counts.
+    """
+    log = "" if config.log is None else f" and the records {config.log}"
+    what = [f"{shown} was not found in the store {without_secrets(config.store, redact=False)}{log}."]
+    urls = [*filter(None, [without_secrets(near, redact=config.redact_query)]), *_recorded_near(config, shown)]
+    if urls:
+        what.append(f"The nearest URL there is {min(urls, key=lambda url: Levenshtein.distance(shown, url))}.")
+    elif not note:
+        what.append("A page without items is not stored.")
+    if last_form is not None:
+        put_off = f"{last_form['nothing']} of {plural(last_form['pages'], 'page')} of that form brought nothing new"
+        what.append(f"Requests of its form {last_form['form']} were put off: {put_off}.")
+    return NothingFoundError(" ".join(what), note)
+
+
+def _recorded_near(config: Config, shown: str) -> Iterator[str]:
+    """Yield the URLs of records that differ from *shown* in their scheme, a final slash or parameters."""
+    if config.log is None or not log_exists(config.log) or not (wanted := bare(shown).casefold()):
+        return
+    for line in lines_with(config.log, as_written(wanted), ignore_case=True):
+        record = parse_record(line)
+        if record is not None and bare(record.url).casefold() == wanted and len(record.url) <= _MAX_URL:
+            yield record.url
 
 
 def _last_record(config: Config, shown: str) -> Record | None:
@@ -74,14 +114,15 @@ def fetched_last(config: Config, url: str) -> dict[str, Any] | None:
     return None if found is None else msgspec.to_builtins(found)
 
 
-def _stored(config: Config, url: str) -> dict[str, Any] | None:
-    """Return what the store has of the page at *url*."""
+def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, str]:
+    """Return what the store has of the page at *url*; if that is nothing, a URL nearly the same that it has."""
     if not store_exists(config.store):
-        return None
+        return None, ""
     with index_for_command(config.store, "explain") as (store, index):
         page = index.find([url_identity(url)])
         if page is None:
-            return None
+            other = index.find(identities_near(url))
+            return None, "" if other is None else other.url
         fingerprint = instance_of(config.fingerprint, store.header.key)
         nearest = None
         if page.original is None:
@@ -93,7 +134,7 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
         else:
             repeated_by = []
         near = None if nearest is None else {"url": nearest.original.url, "score": round(nearest.score, 4)}
-        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by, "nearest": near}
+        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by, "nearest": near}, ""
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
@@ -288,8 +329,8 @@ def _lines_of_copy(since: str, stored: dict[str, Any]) -> Iterator[str]:
 
 def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     repeats = stored["repeated_by"]
-    clauses, pages = plural(stored["clauses"], "clause"), plural(len(repeats), "page")
-    yield f"Stored {since} as an original of {clauses}, repeated by {pages}:"
+    pages = f"repeated by {plural(len(repeats), 'page')}:" if repeats else "not repeated by any page."
+    yield f"Stored {since} as an original of {plural(stored['clauses'], 'clause')}, {pages}"
     yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
     if stored["nearest"] is not None:
         yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"

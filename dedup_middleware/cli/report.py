@@ -42,11 +42,14 @@ def run(call: Call) -> None:
         draft.write(page.html(report).encode("utf8"))
     crawls = report.summary["crawls"]
     counts = {name: report.summary[name] for name in ("records", "duplicates", "bytes", "note")}
-    counts |= {"pages": crawls["sum"]["pages"], "items_dropped": crawls["sum"]["items_dropped"]}
+    counts |= {name: crawls["sum"][name] for name in ("pages", "items", "items_dropped")}
     note = f", without the texts of the store: {counts['note']}" if counts["note"] else ""
-    pages = plural(sum(counts["pages"].values()), "page")
-    found = f"{plural(counts['duplicates'], 'duplicate')} in {pages}"
-    line = f"Wrote {opts.output}: {found}{note}"
+    found = [
+        f"{plural(kinds['duplicate'], 'duplicate')} in {plural(sum(kinds.values()), what)}"
+        for what, kinds in (("page", counts["pages"]), ("item", counts["items"]))
+        if what == "page" or any(kinds.values())
+    ]
+    line = f"Wrote {opts.output}: {', '.join(found)}{note}"
     print(json.dumps({"output": opts.output, **counts}) if opts.json else one_line(line))
     if opts.open and not webbrowser.open(Path(opts.output).absolute().as_uri()):
         tell(f"Cannot open a browser. Open {opts.output} yourself.")

@@ -138,6 +138,29 @@ def url_identity(url: str) -> bytes:
     return _identity(b"url", url.partition("#")[0].encode("utf8", "surrogatepass"))
 
 
+def bare(url: str) -> str:
+    """Return host and path of *url* without ``www.`` and final slash: what URLs that are nearly the same share.
+
+    >>> bare("https://www.example.org/a/?page=2#top")
+    'example.org/a'
+    """
+    before = url.partition("#")[0].partition("?")[0]
+    scheme, mark, rest = before.partition("://")
+    return (rest if mark and "/" not in scheme else before).removeprefix("www.").rstrip("/")
+
+
+def identities_near(url: str) -> tuple[bytes, ...]:
+    """Return the identities of pages at URLs nearly the same as *url*: with another scheme, or without its query."""
+    queries = dict.fromkeys((url.partition("#")[0].partition("?")[2], ""))
+    return tuple(
+        url_identity(f"{scheme}://{www}{bare(url)}{slash}{query and '?'}{query}")
+        for query in queries
+        for scheme in ("https", "http")
+        for www in ("", "www.")
+        for slash in ("", "/")
+    )
+
+
 def item_identity(source: bytes, texts: Iterable[str]) -> bytes:
     """Return the identity of an item of the request *source* with these *texts*."""
     return _identity(b"item", source, "\n".join(texts).encode("utf8", "surrogatepass"))

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.driver.comparing import given_again, item_verdict
+from dedup_middleware.driver.earlier import EarlierCrawls
 from dedup_middleware.driver.verdicts import Verdicts
-from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
+from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -94,7 +95,9 @@ class Deduplication:
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
-        self.durability = Durability(self.index.store, flush=flush, disks=disks, write=self._write, fail=self.fail)
+        self.durability = Durability(
+            self.index.store, flush=flush, disks=disks, write=self._write, fail=self._checkpoint_failed
+        )
         self._items = ItemClasses(listener)
         self.drops = Drops(
             self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age, released=listener.released
@@ -105,6 +108,7 @@ class Deduplication:
         self.jobdir = jobdir
         # The visits with an open claim, by its number in the index, or that of the original that is kept again.
         self._open: dict[int, Visit] = {}
+        self._earlier = EarlierCrawls(run, self.index, self._open.keys())
         find, likes = (lambda identity: self.index.find([identity])), detector.preferences
         self.recorder = Recorder(
             *(spider, run, log, listener, self.fail),
@@ -112,6 +116,7 @@ class Deduplication:
             preferences=likes,
             begin=begin,
             find=find,
+            is_earlier=self._earlier.have_kept,
         )
 
     @property
@@ -541,6 +546,7 @@ class Deduplication:
             if visit.claim is Claim.DELIVERED:
                 self._note_open(number, visit)
         self.recorder.resume_from(before.recorder)
+        self._earlier.resume_from(before._earlier)
         try:
             self.index.atomically(self.index.dropped.adopt, keys, before.index.dropped.holder)
         except TROUBLE as error:
@@ -556,7 +562,14 @@ class Deduplication:
                 self.drops.make_room(0)
         except TROUBLE as error:
             self.fail(error)
+        self._earlier.end()
         self.recorder.close()
+
+    def _checkpoint_failed(self, error: Exception) -> None:
+        if not isinstance(error, TROUBLE):
+            self._listener.defect(error, "a checkpoint")
+            error = FeedError("it is not known what is on disk")
+        self.fail(error)
 
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""

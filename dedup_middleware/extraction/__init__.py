@@ -17,6 +17,7 @@ from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.common.registry import Registry
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
+from dedup_middleware.extraction.body import browser_tree
 from dedup_middleware.extraction.choice import Choice, PageType, choose, choose_all, shown_blocks
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import PageFeatures
@@ -110,17 +111,19 @@ def extract_text(html: str) -> ExtractedText:
     return ExtractedText([collapsed(block.text) for block in blocks], is_main_text, chosen.share, chosen.type.value)
 
 
-def parse(html: str) -> etree._Element:
-    """Return the root of the tree that Scrapy's ``response.selector`` has for a page with the text *html*.
+def parse(html: str, budget: Budget = UNLIMITED) -> etree._Element:
+    """Return the root of the tree that a browser makes of a page with the text *html*.
 
-    The elements are plain ones: those of ``lxml.html``, which ``parsel.Selector`` makes, run Python code for each
-    and cost a fifth of a parse more to walk over. Linear time.
+    Nearly always it is the one that Scrapy's ``response.selector`` has: `browser_tree` has the exceptions. The elements
+    are plain ones: those of ``lxml.html``, which ``parsel.Selector`` makes, run Python code for each and cost a fifth
+    of a parse more to walk over. Linear time. :class:`UncheckableError` if making an exception takes more
+    than the *budget*.
     """
     # As parsel.selector.create_root_node does it, with one parser for all pages: making one takes a tenth of a parse.
     # Lone surrogates: nothing that was decoded has them, a string that was put together may.
     root = etree.fromstring(html.strip().replace("\0", "").encode("utf-8", "replace"), _PARSER)
     # Nothing but comments, or less.
-    return etree.fromstring(b"<html/>", _PARSER) if root is None else root
+    return etree.fromstring(b"<html/>", _PARSER) if root is None else browser_tree(root, budget)
 
 
 class Texts(NamedTuple):

@@ -10,7 +10,7 @@ import json
 import re
 from functools import lru_cache
 from hashlib import sha256
-from itertools import takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from lxml import etree
@@ -19,16 +19,16 @@ from xxhash import xxh32_digest
 from dedup_middleware.extraction.marks import icon_of, mark_of
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
+from dedup_middleware.text.characters import LETTER_MARKS
 from dedup_middleware.text.clauses import MONTHS, folded, one_line, without_separators
 from dedup_middleware.text.titles import without_view
-from dedup_middleware.text.words import SIGNS
+from dedup_middleware.text.words import LETTERS, SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dedup_middleware.extraction import Texts
 
-# Not //title: icons have titles too.
 _TITLE = etree.XPath("string(/html/head/title)")
 _TEXT = etree.XPath("string()")
 # Names of <meta> are compared without regard to case.
@@ -44,11 +44,11 @@ _DATA_TEXTS = etree.XPath(
 )
 _READ_JSON = json.JSONDecoder(strict=False).decode
 # What has no text inside, so that each is read in constant time.
-_EMPTY = ("audio", "embed", "iframe", "img", "input", "object", "source", "track", "video")
+_EMPTY = ("audio", "embed", "frame", "iframe", "img", "input", "object", "source", "track", "video")
 # What style sheets make icons of, where it is empty.
 _ICONS = ("b", "em", "i", "span")
-#: What follows so many characters is no title any more.
-MAX_TITLE = 300
+#: What follows so many characters is no title any more; and so many titles, icons' among them, are looked at.
+MAX_TITLE, MAX_TITLES = 300, 100
 #: Bytes of the digest of what is shown beside the main text, and of that of what is not text.
 CONTENT_DIGEST, MARKS_DIGEST = 16, 8
 #: Formats by which two templates are compared: the least of their hashes, which estimate how many both have.
@@ -68,7 +68,7 @@ _MAX_DATE = 60
 
 def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     """Return what the page under *root*, with the texts *found* there, has beside its main text. O(characters)."""
-    title, heading, texts = _short(_TITLE(root)), _short(found.heading), found.others
+    title, heading, texts = _short(_title_of(root)), _short(found.heading), found.others
     if not title and not heading and (first := next(root.iter("h1"), None)) is not None:
         heading = _short(_TEXT(first))
     rest = "\n".join(texts[MAX_TEXTS:])
@@ -85,6 +85,19 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     return PageFeatures(
         title, heading, around, frozenset(map(fast_hash, facts)), canonical, content, template, labels, lines
     )
+
+
+def features_of_text(heading: str) -> PageFeatures:
+    """Return what a page of nothing but text has beside it: its *heading*."""
+    return PageFeatures(heading=_short(heading), content=_digest("", ()))
+
+
+def _title_of(root: etree._Element) -> str:
+    """Return the title of the page under *root*: in its head, or the first elsewhere that is not that of an icon."""
+    if title := str(_TITLE(root)):
+        return title
+    titles = islice(root.iter("title"), MAX_TITLES)
+    return next((str(_TEXT(each)) for each in titles if next(each.iterancestors("svg", "template"), None) is None), "")
 
 
 def _digest(title: str, rest: Iterable[str]) -> bytes:
@@ -111,7 +124,7 @@ def shown_digest(root: etree._Element) -> bytes:
         return b""
     paths = [link.partition("#")[0].partition("?")[0] for link in links]
     icons = [icon_of(each) for each in root.iter(*_ICONS) if not each.text and not len(each)]
-    lists = ([str(_TITLE(root))], lines, map(mark_of, root.iter(*_EMPTY)), icons, chosen, paths, data)
+    lists = ([_title_of(root)], lines, map(mark_of, root.iter(*_EMPTY)), icons, chosen, paths, data)
     shown = "\0\0".join("\0".join(each) for each in lists)
     return sha256(shown.encode("utf8", "surrogatepass")).digest()[:CONTENT_DIGEST]
 
@@ -173,7 +186,9 @@ _MAY_BE_TIME = re.compile(
 _HAS_NUMBER = re.compile(r"[\d¼-¾⅐-⅞]")
 _NUMBER = re.compile(r"\d+(?:[.,/⁄:x×-]\d+)*")
 # What stands after a number: a unit, or a noun of one or two words.
-_UNIT = re.compile(r" *([%‰°€£¥₹₽$]|[^\W\d_]+(?:[ .-]{1,2}[^\W\d_]+)?)")
+_UNIT = re.compile(rf" *([%‰°€£¥₹₽$]|{LETTERS}(?:[ .-]{{1,2}}{LETTERS})?)")
+_WORDS = re.compile(LETTERS)
+_IN_WORD = re.compile(rf"[\w{LETTER_MARKS}]")
 _JOINED = str.maketrans(".-", "  ")
 _CURRENCY, _SIGNS = frozenset("$€£¥₹₽#№"), frozenset("-−+")
 _LABEL_LENGTH = 24
@@ -204,7 +219,7 @@ def facts_of(text: str, *, counts: bool = True) -> Iterator[str]:
     for number in _NUMBER.finditer(text):
         unit = found[1].translate(_JOINED) if (found := _UNIT.match(text, number.end())) else ""
         before = text[max(0, number.start() - _LABEL_LENGTH) : number.start()]
-        sign = before[-1:] if before[-1:] in _SIGNS and not before[-2:-1].isalnum() else ""
+        sign = before[-1:] if before[-1:] in _SIGNS and not _IN_WORD.match(before[-2:-1]) else ""
         currency = before.rstrip(" -−+")[-1:]
         if currency in _CURRENCY:
             yield f"{currency}{sign}{number[0]} {unit}"
@@ -266,4 +281,6 @@ def facts_of_data(data: object, most: int) -> Iterator[str]:
 
 
 def _last_word(text: str) -> str:
-    return "".join(takewhile(str.isalpha, reversed(text.rstrip(" -−+").rstrip(":.").rstrip())))[::-1]
+    text = text.rstrip(" -−+").rstrip(":.").rstrip()
+    word = next(iter(_WORDS.findall(text)[-1:]), "")
+    return word if text.endswith(word) else ""

@@ -42,13 +42,15 @@ class OpenClaims:
         # By the number of a claim, or of an original that is kept again: how to have it made durable, and who waits.
         self._owners: dict[int, Callable[[int], None]] = {}
         self._waiting: defaultdict[int, list[Callable[[], object]]] = defaultdict(list)
+        self.crawls: list[str] = []
+        """Those of this process that are at work."""
         self.holder = urandom(8)
         """The name of what this process has open, as that of a worker: after a crash, no process has it."""
 
-    def add(self, page: Page) -> StoredPage:
-        """Add *page* and return it under its pending number. O(clauses)."""
+    def add(self, page: Page, mark: int) -> StoredPage:
+        """Add *page*, of the host with this *mark*, and return it under its pending number. O(clauses)."""
         self._last += 1
-        number = -schema.page_number(self._last, page.url)
+        number = -schema.page_number(self._last, mark)
         pending = self.pages[number] = StoredPage.of(page, number)
         self.texts[number] = page.paragraphs
         keys = {*pending.hashes, *pending.identities} - page.suppressed

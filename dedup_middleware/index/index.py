@@ -6,13 +6,14 @@ page. A crash therefore leaves nothing provisional behind.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.common.urls import canonical_identities
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
-from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, Lookup
+from dedup_middleware.index.lookup import ALL, Lookup
 from dedup_middleware.model import TEXT_LIMIT, Kept, Scope, StoredPage, now
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 # Places that are taken at once, so that processes do not wait for one another; one that ends leaves some of them empty,
 # of 10^12.
 _PLACES_TAKEN = 256
-#: Pages in a posting list. One more than makes a clause boilerplate: the page that is checked may be in it, too.
-MAX_HOLDERS = COMMON_IN_STORE + 2
+#: Pages in a posting list: copies are dropped, so that a clause of a story is on few kept pages.
+MAX_HOLDERS = 5
 # The same for lists of other kinds. Of the open claims of an identity, all count; what more pages have of what stands
 # beside is what all pages of a site have.
 _MAX_HOLDERS_OF = {b"k": 64, b"q": 2**12}
@@ -111,14 +112,14 @@ class Index(Lookup):
             self._places = range(first, first + _PLACES_TAKEN)
             self.store.write([(schema.NEXT_PLACE_KEY, schema.encode_number(self._places.stop))])
         place, self._places = self._places[0], self._places[1:]
-        return schema.page_number(place, url)
+        return schema.page_number(place, self.host_mark(url))
 
     # --- claims
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on. Returns it under its pending number. Within `atomically`."""
         own = self._looked_up(page)
-        claimed = self.open_claims.add(page)
+        claimed = self.open_claims.add(page, self.host_mark(page.url))
         if self.beside is not None:
             self.beside.claimed(claimed.number, page.note)
         if own is not None:
@@ -138,6 +139,17 @@ class Index(Lookup):
 
     def join(self) -> None:
         """Note that this process begins to crawl, in a shared store."""
+
+    def begin(self, run: str) -> frozenset[str]:
+        """Note that the crawl *run* begins; return those that are at work."""
+        beside = frozenset(self.open_claims.crawls)
+        self.open_claims.crawls.append(run)
+        return beside
+
+    def end(self, run: str) -> None:
+        """Note that the crawl *run* is over."""
+        with suppress(ValueError):
+            self.open_claims.crawls.remove(run)
 
     def sweep(self) -> None:
         """Remove the open claims of processes that are not at work any more; a private store has none."""

@@ -1,37 +1,32 @@
 """Writes items as bytes and reads them back: JSON in which types are named, never code.
 
 ``decode(encode(item)) == item``, of the same type, for dicts, Scrapy items, dataclasses, attrs and pydantic models with
-values of the types below. An item with any other value, such as a response or an open file, cannot be stored. A class
-is named, and found among those of the project when the item is read: see :class:`ProjectClasses`. If it is gone, or is
-not a class of items any more, the item is read as a dict. Nothing is imported, and no ``__init__`` runs.
+values of the types in `VALUES`. An item with any other value, such as a response or an open file, cannot be stored. A
+class is named, and found among those of the project when the item is read: see :class:`ProjectClasses`. If it is gone,
+or is not a class of items any more, the item is read as a dict. Nothing is imported, and no ``__init__`` runs.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import sys
 from dataclasses import fields
-from datetime import date, datetime, time
-from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from dedup_middleware.common.bounded import MAX_VALUES, has_more, loads
+from dedup_middleware.common.values import MAX_LEVELS, VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-#: Levels of an item: far more than projects use, far fewer than the stack has.
-MAX_DEPTH = 100
 #: Bytes of an item. A larger one is not stored, and so not dropped.
 MAX_BYTES = 8 * 2**20
-# Other JSON readers have 64 bits, and Python's own refuses to read thousands of digits.
+# Other JSON readers have 64 bits.
 _MAX_INT = 2**63
+_TYPES = {each.tag: each for each in VALUES.values() if each.tag}
 
 
 class NotStorableError(ValueError):
@@ -45,7 +40,7 @@ class NotStorableError(ValueError):
 def encode(item: Any) -> bytes:
     """Return *item* as bytes; :class:`NotStorableError` if it could not be read back as it is."""
     try:
-        written = _written(item, MAX_DEPTH)
+        written = _written(item, 2 * MAX_LEVELS)
     except NotStorableError:
         raise
     except Exception as error:  # an item's class is the project's
@@ -68,8 +63,7 @@ def decode(data: bytes) -> Any:
 def values(data: bytes) -> list[tuple[str, Any]]:
     """Return the plain values in what :func:`encode` has written, each with the innermost field that it stands under.
 
-    Types, classes and lengths are values too, without a field: items are equal if all of these are, in order. Sets are
-    sorted.
+    Types, classes and lengths are values too, without a field: items are equal if all of these are, in order.
     """
     found: list[tuple[str, Any]] = []
     waiting = [("", loads(data.decode("utf8", "surrogatepass")))]
@@ -86,9 +80,7 @@ def values(data: bytes) -> list[tuple[str, Any]]:
                 for key, each in reversed(value):
                     waiting += [(key if isinstance(key, str) else json.dumps(key), each)]
                     waiting += [("", key)]
-            elif tag == "set":
-                waiting += [(name, sorted(value, key=json.dumps))]
-            elif tag in _READERS or tag == "tuple":
+            elif tag in _TYPES:
                 waiting += [(name, value)]
             else:
                 waiting += [(name, value[1]), ("", value[0])]
@@ -154,27 +146,30 @@ PROJECT = ProjectClasses()
 # --- writing: a value as itself where JSON has it, else an object with its tag alone
 
 
-def _written(value: Any, depth: int) -> Any:
+def _written(value: Any, levels: int) -> Any:
     kind = type(value)
     if kind in (str, float, bool, type(None)) or (kind is int and -_MAX_INT <= value < _MAX_INT):
         return value
-    if not depth:
+    if not levels:
         raise NotStorableError(kind)
-    if kind in _COLLECTIONS:
-        written = [_written(each, depth - 1) for each in value]
-        return written if kind is list else {_COLLECTIONS[kind]: written}
-    if kind is dict:
-        return {"dict": [[_written(key, depth - 1), _written(each, depth - 1)] for key, each in value.items()]}
-    if kind in _SCALARS:
-        tag, write, _ = _SCALARS[kind]
-        return {tag: write(value)}
+    if (known := VALUES.get(kind)) is not None:
+        try:
+            written = known.write(value)
+        except ValueError as error:
+            raise NotStorableError(kind) from error
+        if isinstance(written, list):
+            written = [_written(each, levels - 1) for each in written]
+            if kind in (set, frozenset):
+                # Texts have another order in each process.
+                written.sort(key=json.dumps)
+        return {known.tag: written} if known.tag else written
     if isinstance(value, str) and not isinstance(value, Enum):
         # A text that refers to its document, as those that lxml finds: of an item, it is a text.
         return str.__str__(value)
     tag, content = _taken_apart(value, kind)
     if PROJECT.named(name_of(kind)) is not kind:
         raise NotStorableError(kind)
-    return {tag: [name_of(kind), _written(content, depth - 1)]}
+    return {tag: [name_of(kind), _written(content, levels - 1)]}
 
 
 def _taken_apart(value: Any, kind: type) -> tuple[str, Any]:
@@ -207,39 +202,6 @@ def _family(kind: type) -> str | None:
     return next((name for name, adapter_class in families.items() if adapter_class.is_item_class(kind)), None)
 
 
-def _written_time(value: datetime) -> list[str]:
-    if value.fold or (value.tzinfo is not None and value.utcoffset() is None):
-        raise NotStorableError(type(value))
-    if isinstance(value.tzinfo, ZoneInfo) and value.tzinfo.key:
-        return [value.replace(tzinfo=None).isoformat(), value.tzinfo.key]
-    # Of a time zone of another make, its offset at this moment.
-    return [value.isoformat()]
-
-
-def _read_time(written: list[str]) -> datetime:
-    value = datetime.fromisoformat(written[0])
-    return value.replace(tzinfo=ZoneInfo(written[1])) if written[1:] else value
-
-
-def _written_hour(value: time) -> str:
-    if value.tzinfo is not None or value.fold:
-        raise NotStorableError(type(value))
-    return value.isoformat()
-
-
-_COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set"}
-#: Type -> its tag, how it is written, and how it is read.
-_SCALARS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    bytes: ("bytes", lambda value: base64.b64encode(value).decode(), base64.b64decode),
-    datetime: ("datetime", _written_time, _read_time),
-    time: ("time", _written_hour, time.fromisoformat),
-    date: ("date", date.isoformat, date.fromisoformat),
-    Decimal: ("decimal", str, Decimal),
-    UUID: ("uuid", str, UUID),
-}
-_READERS = {tag: read for tag, _, read in _SCALARS.values()}
-
-
 # --- reading
 
 
@@ -249,12 +211,8 @@ def _read(written: Any) -> Any:
     if not isinstance(written, dict):
         return written
     ((tag, value),) = written.items()
-    if tag in _READERS:
-        return _READERS[tag](value)
-    if tag == "dict":
-        return {_read(key): _read(each) for key, each in value}
-    if tag in ("tuple", "set"):
-        return (tuple if tag == "tuple" else set)(map(_read, value))
+    if tag in _TYPES:
+        return _TYPES[tag].read(_read(value))
     name, content = value
     return _put_together(tag, PROJECT.named(name), _read(content))
 

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Fetched, ItemContent, StoredPage
     from dedup_middleware.stores import OpenStore
 
-#: A clause on more kept pages than this is boilerplate: copies are dropped, so a clause of a story is on few kept
-#: pages, and one of a notice, a credit or a menu on many.
-COMMON_IN_STORE = 3
-#: The same on the pages of one host: more of these are a menu or a notice.
+#: A clause on more kept pages of its host than this is boilerplate there: a notice, a credit or a menu.
 COMMON_ON_HOST = 2
+#: A clause on more kept pages of any hosts than this does not prove a copy.
+COMMON_IN_STORE = 3
 
 ALL = Eligibility()
 # Pages of which is remembered what was read, from the check to the end of their items.
@@ -54,6 +53,23 @@ class Found(NamedTuple):
     """The other pages with the same text and, but for the site's part, title, boilerplate included; oldest first."""
 
 
+class Distinctive(NamedTuple):
+    """The clauses of one page that are not boilerplate of its own host."""
+
+    holders: dict[bytes, tuple[int, ...]]
+    """The numbers of other pages that contain a clause, by its hash."""
+    common: frozenset[bytes] = frozenset()
+    """Those of them that many pages contain, of any hosts."""
+
+    def beside(self, original: StoredPage) -> frozenset[bytes]:
+        """Return the clauses that count when the page is compared with *original*.
+
+        Those that many pages contain do not count where the original has them: they do not prove a copy. Where it lacks
+        them they count, else other hosts could discount what sets the page apart by publishing it.
+        """
+        return frozenset(self.holders) - (self.common & original.hashes)
+
+
 class Lookup:
     """The stored pages and the open claims of one store, to be read; see `Index` for the arguments."""
 
@@ -74,6 +90,10 @@ class Lookup:
         self._own_of_last: dict[tuple[bytes, ...], tuple[int, list[StoredPage]]] = {}
 
     # --- pages and their texts
+
+    def is_met_again(self, number: int) -> bool:
+        """Return whether a crawl has kept the page *number* again as it is stored, so that nothing was written."""
+        return number in self._met_again
 
     def unchanged(self, fetched: Fetched, run: str) -> Page | None:
         """Return the page that the crawl *run* has *fetched* as the store has it, unread; ``None`` for others.
@@ -206,6 +226,10 @@ class Lookup:
 
     # --- candidates
 
+    def host_mark(self, url: str) -> int:
+        """Return what stands for the host of *url* in the numbers of its pages."""
+        return schema.host_mark(url, self.store.header.key)
+
     def look_up(self, page: Page) -> Found:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
         identities, hashes, pending = page.identities, [*page.fingerprint.weights], self.open_claims.holders
@@ -230,25 +254,24 @@ class Lookup:
             equal = [*schema.decode_postings(values[-1] or b""), *pending.get(whole, ())]
         return Found(own, mine, holders, [n for n in equal if n not in mine])
 
-    def distinctive_clauses(self, page: Page, found: Found) -> dict[bytes, tuple[int, ...]]:
-        """Return the clauses of *page* that are not boilerplate, each with the numbers of other pages that contain it.
+    def distinctive_clauses(self, page: Page, found: Found) -> Distinctive:
+        """Return the clauses of *page* that are not boilerplate of its host, with the other pages that contain them.
 
         One read for each of these, if not all that is stored counts.
         """
-        host = schema.host_mark(page.url)
+        host = self.host_mark(page.url)
         distinctive: dict[bytes, tuple[int, ...]] = dict.fromkeys(page.fingerprint.weights, ())
         counts = None if self.eligibility.is_all else self.counting(page.run)
         for clause_hash, numbers in found.holders.items():
             holders = numbers
             if len(holders) > COMMON_ON_HOST and counts is not None:
                 holders = tuple(n for n in holders if counts(n))
-            if len(holders) > COMMON_IN_STORE or (
-                len(holders) > COMMON_ON_HOST and [*map(schema.host_bits, holders)].count(host) > COMMON_ON_HOST
-            ):
+            if len(holders) > COMMON_ON_HOST and [*map(schema.host_bits, holders)].count(host) > COMMON_ON_HOST:
                 del distinctive[clause_hash]
             else:
                 distinctive[clause_hash] = holders
-        return distinctive
+        common = frozenset([h for h, holders in distinctive.items() if len(holders) > COMMON_IN_STORE])
+        return Distinctive(distinctive, common)
 
     def counting(self, run: str) -> Callable[[int], bool]:
         """Return a predicate of page numbers: whether that page may drop one of the crawl *run*. One read a page."""
@@ -261,17 +284,17 @@ class Lookup:
         return counts
 
     def matches(
-        self, fingerprint: Fingerprint, distinctive: dict[bytes, tuple[int, ...]], most: int, *, least: float = 0.0
+        self, fingerprint: Fingerprint, distinctive: Distinctive, most: int, *, least: float = 0.0
     ) -> Iterator[Match]:
         """Yield at most so many pages that contain some *distinctive* clauses, those with most of the weight first.
 
         Only those that contain the share *least* or more. Of equals, a stored page comes before a pending one and an
         older before a younger. One read.
         """
-        total = sum(map(fingerprint.weights.__getitem__, distinctive))
+        total = sum(map(fingerprint.weights.__getitem__, distinctive.holders))
         contained: defaultdict[int, int] = defaultdict(int)
-        for clause_hash, holders in distinctive.items():
-            for number in holders:
+        for clause_hash, holders in distinctive.holders.items():
+            for number in holders if clause_hash not in distinctive.common else ():
                 contained[number] += fingerprint.weights[clause_hash]
         if not contained:
             return

@@ -36,6 +36,7 @@ import re
 import zlib
 from dataclasses import replace
 from functools import lru_cache, partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import msgspec
@@ -166,15 +167,20 @@ def suspect_key(template: bytes, number: int) -> bytes:
 
 
 @lru_cache(256)
-def host_mark(url: str) -> int:
-    """Return the two bytes, as a number, that stand for the host and port of *url*; 0 if it has none."""
+def host_mark(url: str, key: bytes) -> int:
+    """Return the two bytes, as a number, that stand for the host and port of *url*; 0 if it has none.
+
+    Hashed with the *key* of the store, so that no site can choose a host that has the mark of another one.
+    """
     parts = url.split("/", 3)
-    return xxhash.xxh32_intdigest(_bytes(parts[2])) >> _HOST_BITS if len(parts) > 2 else 0  # noqa: PLR2004
+    if len(parts) <= 2:  # noqa: PLR2004
+        return 0
+    return int.from_bytes(blake2b(_bytes(parts[2]), key=key[:64], digest_size=_HOST_BITS // 8).digest(), "big")
 
 
-def page_number(place: int, url: str) -> int:
-    """Return the number of the page at that *place*, 1 or more, that was first seen at *url*."""
-    return place << _HOST_BITS | host_mark(url)
+def page_number(place: int, mark: int) -> int:
+    """Return the number of the page at that *place*, 1 or more, that was first seen on the host with this *mark*."""
+    return place << _HOST_BITS | mark
 
 
 def host_bits(number: int) -> int:

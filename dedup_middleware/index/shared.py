@@ -77,6 +77,22 @@ class SharedIndex(Index):
         """See Index."""
         self.store.write([(schema.worker_key(self.store.worker), b"")])
 
+    def begin(self, run: str) -> frozenset[str]:
+        """See Index. A scan of the workers, and a batch."""
+        workers = [pair for pair in self.store.scan(*schema.WORKERS) if self.store.is_at_work(pair[0][1:])]
+        found = super().begin(run).union(*(value.decode("utf8", "replace").split() for _, value in workers))
+        self._put_worker()
+        return found
+
+    def end(self, run: str) -> None:
+        """See Index. A batch."""
+        super().end(run)
+        self._put_worker()
+
+    def _put_worker(self) -> None:
+        crawls = " ".join(self.open_claims.crawls).encode("utf8")
+        self.store.write([(schema.worker_key(self.store.worker), crawls)])
+
     def sweep(self) -> None:
         """See Index. A scan of the workers, and one of the claims if one of them is dead."""
         dead = [key[1:] for key, _ in self.store.scan(*schema.WORKERS) if not self.store.is_at_work(key[1:])]

@@ -24,6 +24,7 @@ from dedup_middleware.extraction.blocks import elements_of
 from dedup_middleware.extraction.features import description_of
 from dedup_middleware.index import schema
 from dedup_middleware.index.beside import More
+from dedup_middleware.index.lookup import Distinctive
 from dedup_middleware.methods.method import MAX_PACKED, ROUNDING, Text, packed, unpacked
 from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -216,7 +217,8 @@ class MethodDetector(Detector):
         if not isinstance(page.note, Note):
             reason = Reason.NO_FEATURES if self.beside.learner.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
-        return self._best(page, self._alike(page, found, page.note), page.fingerprint.weights.keys(), rejects)
+        everything = Distinctive(dict.fromkeys(page.fingerprint.weights, ()))
+        return self._best(page, self._alike(page, found, page.note), everything, rejects)
 
     def _alike(self, page: Page, found: Found, note: Note) -> Iterator[Match]:
         """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""

@@ -39,6 +39,8 @@ class FetchedPage(NamedTuple):
     place: int = 0
     """Where the link to it stands, as `place_of` returns it."""
     brings_item: bool = False
+    is_foreign: bool = False
+    """Whether a link or a redirect of another site led to it: others chose its URL, so that it teaches nothing."""
 
 
 class Order:
@@ -81,7 +83,7 @@ class Order:
     def learn(self, page: FetchedPage) -> bool:
         """Learn from *page*; return whether requests of its host that are fetched last may be worth more now."""
         is_risen = False
-        if page.original_url is not None:
+        if page.original_url is not None and not page.is_foreign:
             for url in page.urls:
                 is_risen |= self.rules.learn(url, page.original_url)
         address = address_of(page.urls[0])
@@ -93,6 +95,8 @@ class Order:
         value = 1.0 if page.brings_item else OF_A_LINK * self._best_link(address, links)
         pages, nothing = self.forms.get(address.form, (0, 0))
         self.forms[address.form] = (pages + 1, nothing + (not value))
+        if page.is_foreign:
+            return is_risen
         keys = self.classes.keys(address, page.place)
         before = self.classes.of(keys)
         self.classes.add(keys, page.original_url, value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: The line that switches the plugin on.
 ADDONS = 'ADDONS = {"dedup_middleware.Addon": 500}'
 #: The oldest release that the plugin works with, as in `pyproject.toml`.
-OLDEST_SCRAPY = (2, 15)
+OLDEST_SCRAPY = (2, 16)
 #: Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
 DOWNLOADER_MIDDLEWARE_PRIORITY = 25
 #: Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from mimetypes import guess_type
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 
 from dedup_middleware.common.budget import UncheckableError, page_budget
 from dedup_middleware.common.urls import request_identity, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS, is_cut_off
+from dedup_middleware.extraction.plain import text_type
 from dedup_middleware.model import Fetched, VerdictKind
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.item_flow import RELEASE_URL, Entry
@@ -24,7 +26,6 @@ from dedup_middleware.visits.visit import Visit
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.driver.deduplicator import Deduplication
@@ -36,7 +37,7 @@ logger = logging.getLogger(__name__)
 #: spider stopped the download (StopDownload).
 CUT_OFF_FLAGS = frozenset({"dataloss", "download_stopped"})
 #: Scrapy's flag of a response without a Content-Length that ended with its connection: HTTP/1.0, ``Connection: close``.
-#: Only its markup shows whether it is complete; nearly all are.
+#: Only its markup shows whether it is complete, which a text has not; nearly all are.
 UNKNOWN_LENGTH_FLAG = "partial"
 #: There is no page at the URL any more: the page that was there owns its text no more.
 GONE = frozenset({404, 410})
@@ -49,8 +50,10 @@ class DedupDownloaderMiddleware(Component):
     It reads ``response.selector``, the tree that the callback gets, and changes nothing of a response but its flags.
     """
 
-    async def process_request(self, request: Request) -> Request | None:
-        """Reschedule *request* with a lower priority if it is to be fetched last."""
+    async def process_request(self, request: Request) -> Request | Response | None:
+        """Reschedule *request* with a lower priority if it is to be fetched last; answer that for a release at once."""
+        if request.url == RELEASE_URL:
+            return Response(request.url)
         order = self._extension.requests
         return None if order is None else order.dispatched(request)
 
@@ -122,7 +125,7 @@ class DedupDownloaderMiddleware(Component):
             reason = Reason.ERROR
         return Visit.unchecked(url, reason, options.action, is_exempt=options.keep)
 
-    def _read_again(self, deduplication: Deduplication, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
+    def _read_again(self, deduplication: Deduplication, kept: ref[TextResponse], fetched: Fetched) -> Page:
         """Return the page, not read before because it has not changed; the callback may have changed its tree since."""
         response = kept()
         if response is None:
@@ -130,10 +133,11 @@ class DedupDownloaderMiddleware(Component):
         return _page(deduplication, response.copy(), fetched, page_budget())
 
 
-def _checked(response: Response, max_bytes: int) -> HtmlResponse:
-    """Return *response*; `UncheckableError` if it is not HTML, is incomplete, or is too large."""
-    if not isinstance(response, HtmlResponse):
-        raise UncheckableError(Reason.NOT_TEXT)
+def _checked(response: Response, max_bytes: int) -> TextResponse:
+    """Return *response*; `UncheckableError` if it is neither HTML nor text, is incomplete, or is too large."""
+    is_html = isinstance(response, HtmlResponse)
+    if not isinstance(response, TextResponse) or not (is_html or _text_type(response)):
+        raise UncheckableError(Reason.OTHER_CONTENT_TYPE)
     if not CUT_OFF_FLAGS.isdisjoint(response.flags):
         raise UncheckableError(Reason.TRUNCATED_RESPONSE)
     if len(response.body) > max_bytes:
@@ -145,18 +149,27 @@ def _checked(response: Response, max_bytes: int) -> HtmlResponse:
             text = response.text
         except (LookupError, ValueError) as error:
             raise UncheckableError(Reason.NOT_PARSED) from error
-        if is_cut_off(text):
+        if not is_html or is_cut_off(text):
             raise UncheckableError(Reason.TRUNCATED_RESPONSE)
     return response
 
 
-def _page(deduplication: Deduplication, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:
+def _text_type(response: Response) -> str:
+    """Return the `text_type` of *response*; of one without headers, such as a file, that of its name."""
+    header = response.headers.get("Content-Type")
+    return text_type((guess_type(response.url)[0] or "") if header is None else header.decode("latin-1"))
+
+
+def _page(deduplication: Deduplication, response: TextResponse, fetched: Fetched, budget: Budget) -> Page:
     """Return *response* as a page; `UncheckableError` if it cannot be read, or costs more than it may."""
+    reader, is_html = deduplication.reader, isinstance(response, HtmlResponse)
     try:
-        root = response.selector.root
+        content: Any = response.selector.root if is_html else response.text
     except (LookupError, ValueError) as error:  # an encoding that does not decode, an invalid base URL
         raise UncheckableError(Reason.NOT_PARSED) from error
-    return deduplication.reader.html(fetched, root, budget)
+    if is_html:
+        return reader.html(fetched, content, budget)
+    return reader.text(fetched, content, _text_type(response), budget)
 
 
 def identities_of(crawler: Crawler, request: Request, final_url: str) -> tuple[bytes, ...]:

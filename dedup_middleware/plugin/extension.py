@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
-    from scrapy.http import HtmlResponse
+    from scrapy.http import TextResponse
     from typing_extensions import Self
 
     from dedup_middleware.driver.deduplicator import Deduplication
@@ -113,7 +113,7 @@ class DedupExtension(Listener):
         connect(extension.engine_stopped, signals.engine_stopped)
         return extension
 
-    def body_digest(self, response: HtmlResponse) -> bytes:
+    def body_digest(self, response: TextResponse) -> bytes:
         """Return the digest of the body of *response* and of how it is read."""
         assert self.opened is not None
         kind = type(response)
@@ -308,16 +308,21 @@ class DedupExtension(Listener):
     def item_scraped(self, item: Any, response: Response | None) -> None:
         if self.deduplication is None:
             return
-        came_as = item_type.get()
-        taken = self.feeds.took(item, came_as)
+        came_as, entry = item_type.get(), self._entry(response)
         item_type.set(None)
-        if taken is None:
-            self.item_error(response)
-        elif (entry := self._entry(response)) is not None:
+        try:
+            taken = self.feeds.took(item, came_as)
+            if entry is None:
+                return
+            if taken is None:
+                entry.deduplication.void(entry.visit)
+                return
             entry.deduplication.item_left(entry.visit, taken)
             if entry.released is not None:
                 is_as_dropped = came_as is not None and item_codec.name_of(came_as) == entry.released.type
                 entry.deduplication.released_item_left(entry.released, taken if is_as_dropped else None)
+        except Exception as error:  # noqa: BLE001 - a plugin bug: the claim must not stay open
+            self.defect(error, response, entry)
 
     def item_dropped(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
@@ -390,8 +395,9 @@ class DedupExtension(Listener):
         numbers |= deduplication.recorder.counts.numbers
         summary = messages.at_end(opened, numbers, is_away=deduplication.awaits_store)
         logger.info(summary, extra={"spider": self.crawler.spider})
-        if (warning := mostly_unchecked(numbers)) is not None:
-            self.warn(warning)
+        for warning in (mostly_unchecked(numbers), messages.originals_pending(numbers)):
+            if warning is not None:
+                self.warn(warning)
         if fields := deduplication.item_check.fields_not_found:
             self.warn(messages.fields_not_found(fields))
 

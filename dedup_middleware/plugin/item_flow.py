@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 import time
+from collections import Counter
+from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
+from scrapy.downloadermiddlewares.stats import DownloaderStats
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from dedup_middleware.model import Action
+from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.threads import sleep
 from dedup_middleware.visits.visit import Fate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from scrapy.http import Response
 
@@ -26,8 +31,6 @@ if TYPE_CHECKING:
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.visits.visit import Decision, Visit
-
-logger = logging.getLogger(__name__)
 
 
 class Entry(NamedTuple):
@@ -55,58 +58,109 @@ item_entry: ContextVar[Entry | None] = ContextVar("item_entry", default=None)
 #: The type with which the item came to the first pipeline.
 item_type: ContextVar[type | None] = ContextVar("item_type", default=None)
 
-# Seconds after which a duplicate looks whether the claim of another process has ended: a get.
+# A duplicate looks whether the claim of another process has ended, which is a get: after so many seconds, and then
+# whenever a tenth of its time has gone by.
 _ASK_AGAIN = 0.05
-#: Duplicates that wait at a time where CONCURRENT_REQUESTS sets no limit.
-_DEFAULT_LIMIT = 16
-#: Seconds that a duplicate waits: as long as a slow page, and long enough for the items of most pages.
-MAX_WAIT = 2.0
+_ASK_AGAIN_SHARE = 0.1
+#: Seconds that a duplicate waits: DOWNLOAD_TIMEOUT as Scrapy has it, or as the project has it if that is longer. A file
+#: that takes longer fails, and its item leaves the pipelines.
+MAX_WAIT = 180.0
+# Bytes that Scrapy counts for a response with fewer.
+_LEAST_SIZE = 1024
 #: The URL of the request in whose output items are released.
 RELEASE_URL = "data:,dedup-release"
+# What Scrapy counts of a request that is scheduled in memory, beside what its downloader counts.
+_COUNTED = (
+    "scheduler/enqueued",
+    "scheduler/enqueued/memory",
+    "scheduler/dequeued",
+    "scheduler/dequeued/memory",
+    "scheduler/unserializable",
+    "response_received_count",
+)
 #: Before all requests of the spider.
 PRIORITY = 1_000_000
 
 
 class OriginalWait:
-    """Lets duplicates wait until the claim of their original has ended, no longer than ``MAX_WAIT`` seconds.
+    """Lets duplicates wait until the claim of their original has ended, for ``MAX_WAIT`` seconds.
 
-    Of those whose original is still in the pipelines, at most ``CONCURRENT_REQUESTS`` wait at a time, and none while
-    the scraper is full. A duplicate that may not wait is kept.
+    The rest of the crawl goes on: while items of the original are in the pipelines, the scraper gets as much more room
+    as the responses take that wait, up to as much again as it has. A duplicate that may not wait is kept.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._limit = extension.crawler.settings.getint("CONCURRENT_REQUESTS") or _DEFAULT_LIMIT
-        self._waiting = 0
+        settings = extension.crawler.settings
+        self._limit = max(MAX_WAIT, settings.getfloat("DOWNLOAD_TIMEOUT"))
+        self._room = settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
+        # Bytes of the responses that wait in it.
+        self._taken = 0
+
+    def begin(self, deduplication: Deduplication, visit: Visit) -> Wait | None:
+        """Let a duplicate wait from now on; ``None`` if it may not, because too many do."""
+        # What waits for a disk does not wait for long.
+        size = 0 if deduplication.is_delivered(visit) else max(visit.size, _LEAST_SIZE)
+        if size and self._taken and self._taken + size > self._room:
+            self._extension.count("waits/no_room")
+            return None
+        self._extension.count("waits")
+        self._make_room(size)
+        return Wait(self, deduplication, visit, self._limit, partial(self._make_room, -size))
+
+    def _make_room(self, size: int) -> None:
+        self._taken += size
+        slot = self._extension.crawler.engine.scraper.slot
+        if slot is not None:
+            slot.max_active_size += size
 
     async def decisions(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
         """Return what `Deduplication.process` does for *item*, once its original's claim has ended."""
         decisions = deduplication.process(visit, item)
-        if decisions[0].fate is not Fate.WAIT:
-            return decisions
-        if deduplication.is_delivered(visit) or self._has_room:
-            self._extension.count("waits")
-            self._waiting += 1
-            try:
-                deadline = time.monotonic() + MAX_WAIT
-                while decisions[0].fate is Fate.WAIT and time.monotonic() < deadline:
-                    await self._wait(deduplication, visit, deadline)
-                    decisions = deduplication.process(visit, item)
-            finally:
-                self._waiting -= 1
         if decisions[0].fate is Fate.WAIT:
-            self._extension.count("waits/given_up")
-            decisions = deduplication.process(visit, item, may_wait=False)
+            wait = self.begin(deduplication, visit)
+            return self.given_up(deduplication, visit, item) if wait is None else await wait.last_decisions(item)
         return decisions
 
-    @property
-    def _has_room(self) -> bool:
-        slot = self._extension.crawler.engine.scraper.slot
-        return self._waiting < self._limit and slot is not None and not slot.needs_backout()
+    def given_up(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
+        """Return what `Deduplication.process` does for an *item* that is to wait, and may not: it is kept."""
+        self._extension.count("waits/given_up")
+        return deduplication.process(visit, item, may_wait=False)
 
-    @staticmethod
-    async def _wait(deduplication: Deduplication, visit: Visit, deadline: float) -> None:
-        """Return when the claim has ended, or at the *deadline*; that of another process is looked for in the store."""
+
+class Wait:
+    """A duplicate that waits for the claim of its original, until `end`."""
+
+    def __init__(
+        self,
+        waits: OriginalWait,
+        deduplication: Deduplication,
+        visit: Visit,
+        seconds: float,
+        end: Callable[[], None],
+    ) -> None:
+        self.end = end
+        self._waits, self._deduplication, self._visit = waits, deduplication, visit
+        self._began = time.monotonic()
+        self._deadline = self._began + seconds
+
+    async def decisions(self, item: Any) -> list[Decision]:
+        """Return what `Deduplication.process` does for *item*, once the claim has ended."""
+        while (decisions := self._deduplication.process(self._visit, item))[0].fate is Fate.WAIT:
+            if time.monotonic() >= self._deadline:
+                return self._waits.given_up(self._deduplication, self._visit, item)
+            await self._claim_ended()
+        return decisions
+
+    async def last_decisions(self, item: Any) -> list[Decision]:
+        """Return the same, and end the wait."""
+        try:
+            return await self.decisions(item)
+        finally:
+            self.end()
+
+    async def _claim_ended(self) -> None:
+        """Return when the claim has ended, or at the deadline; that of another process is looked for in the store."""
         over: Deferred[None] = Deferred()
 
         def end() -> None:
@@ -114,14 +168,14 @@ class OriginalWait:
                 over.callback(None)
 
         # Not at once: the claim ends within a transaction.
-        if deduplication.await_original(visit, lambda: call_later(0, end)):
-            timer = call_later(max(0, deadline - time.monotonic()), end)
+        if self._deduplication.await_original(self._visit, lambda: call_later(0, end)):
+            timer = call_later(max(0, self._deadline - time.monotonic()), end)
             await maybe_deferred_to_future(over)
             timer.cancel()
             return
         await sleep(_ASK_AGAIN)
-        while deduplication.rests_on_claim(visit) and time.monotonic() < deadline:
-            await sleep(_ASK_AGAIN)
+        while self._deduplication.rests_on_claim(self._visit) and (now := time.monotonic()) < self._deadline:
+            await sleep(max(_ASK_AGAIN, (now - self._began) * _ASK_AGAIN_SHARE))
 
 
 class Releases:
@@ -141,22 +195,21 @@ class Releases:
 
     async def items(self) -> AsyncIterator[Any]:
         """Yield the items that are to be released now."""
-        deduplication, releaser, count = self._extension.deduplication, self._releaser, 0
+        deduplication, releaser = self._extension.deduplication, self._releaser
+        causes: Counter[str] = Counter()
         self._is_requested = False
         if deduplication is None or releaser is None:
             return
         try:
             for dropped, by_person in releaser.take():
+                cause = messages.cause_of_release(dropped[0], by_person=by_person)
                 for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
-                    count += 1
+                    causes[cause] += 1
                     yield item
         except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the spider's own requests follow
             self._give_up(error)
-        if count:
-            were = "items were" if count != 1 else "item was"
-            why = "a text is a template, a feed that had it was lost, or `scrapy dedup allow` was run"
-            extra = {"spider": self._extension.crawler.spider}
-            logger.info("dedup: %d stored %s released: %s", count, were, why, extra=extra)
+        for cause, count in causes.items():
+            self._extension.inform(messages.released(count, cause))
 
     async def _released(
         self, deduplication: Deduplication, releaser: Releaser, dropped: list[DroppedItem], *, by_person: bool
@@ -176,6 +229,17 @@ class Releases:
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self._extension.defect(error, dropped[0].url)
         return [item for item, _ in kept]
+
+    def uncount(self, response: Response) -> None:
+        """Take the request for the release, and its *response*, out of Scrapy's stats: nothing was sent."""
+        crawler, request = self._extension.crawler, response.request
+        with suppress(Exception):  # a stats collector of the project's own
+            downloaded = StatsCollector(crawler)
+            if request is not None:
+                DownloaderStats(downloaded).process_response(request, response)
+            for name, number in {**dict.fromkeys(_COUNTED, 1), **downloaded.get_stats()}.items():
+                if crawler.stats.get_value(name):
+                    crawler.stats.inc_value(name, -number)
 
     def request(self) -> None:
         """Release soon what is to be released by now."""

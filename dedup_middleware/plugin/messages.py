@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.model import Action, Scope, Unchanged
+from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import summary
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.refusals import scrapy_dedup
+from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.driver.opening import Resources
+    from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
 
@@ -158,9 +161,39 @@ def template_found(pages: int) -> str:
     )
 
 
+def cause_of_release(item: DroppedItem, *, by_person: bool) -> str:
+    """Return why *item*, and the others of its page, are released: *by_person*, or by the crawl."""
+    if by_person:
+        return "`scrapy dedup allow` was run"
+    # An item that was kept is stored until its feed has ended.
+    return "a feed was lost" if item.number == item.original else "a text is a template"
+
+
+def released(count: int, cause: str) -> str:
+    """Return the line that so many stored items were released because of one *cause*."""
+    return f"{plural(count, 'stored item')} {'was' if count == 1 else 'were'} released: {cause}"
+
+
 def fields_not_found(fields: Iterable[str]) -> str:
     """Return the warning that no item had these *fields*, which a setting names."""
     return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
+
+
+def originals_pending(numbers: Mapping[str, int]) -> str | None:
+    """Return the warning that a tenth of the copies, or more, had an original that was not durable in time."""
+    pending = numbers.get(f"kept/{Reason.ORIGINAL_PENDING}", 0)
+    copies = pending + numbers.get("verdict/duplicate", 0)
+    if not pending or 10 * pending < copies:
+        return None
+    # For most there was no room; or they have waited in vain.
+    if 2 * numbers.get("waits/no_room", 0) > numbers.get("waits/given_up", 0):
+        remedy = "Raise SCRAPER_SLOT_MAX_ACTIVE_SIZE: the responses of pages that wait take at most so many bytes"
+    else:
+        remedy = "Raise DOWNLOAD_TIMEOUT, for which a copy waits, or let items spend less time in the pipelines"
+    return (
+        f"{pending} of {copies} copies were not treated as duplicates, because items of their originals were in the "
+        f"pipelines. {remedy}"
+    )
 
 
 def at_end(opened: Resources, numbers: Mapping[str, int], *, is_away: bool) -> str:

@@ -10,6 +10,8 @@ from weakref import WeakSet
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
+from dedup_middleware.checks.address import site_of
+from dedup_middleware.common.urls import host_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.order import FetchedPage, Order
 from dedup_middleware.order.recent import Recent
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 #: In the meta of a request: where the link stands; without it, the request is never put off.
 PLACE = "dedup_place"
+#: In the meta of a request that another site's page has led to.
+FOREIGN = "dedup_foreign"
 #: In the meta of a request whose priority was lowered: by how much.
 LOWERED = "dedup_lowered"
 _MAX_COUNTED = 2_000
@@ -53,6 +57,9 @@ class RequestOrder:
         """
         meta: dict[str, Any] = request.meta
         meta.pop(PLACE, None)
+        meta.pop(FOREIGN, None)
+        if _are_several_sites((response.url, request.url)):
+            meta[FOREIGN] = True
         # DepthMiddleware has been here.
         priority = request.priority + self._by_depth * meta.get("depth", 0)
         is_link = isinstance(response, HtmlResponse) and request.method == "GET"
@@ -119,7 +126,10 @@ class RequestOrder:
             urls = [*request.meta.get("redirect_urls", ()), request.url, response.url]
             place = request.meta.get(PLACE, 0)
         new = visit.items_kept - visit.items_would_drop - visit.items_tagged
-        page = FetchedPage(tuple(dict.fromkeys(urls)), text, tuple(links), place, brings_item=new > 0)
+        is_foreign = _are_several_sites(urls) or (request is not None and FOREIGN in request.meta)
+        page = FetchedPage(
+            tuple(dict.fromkeys(urls)), text, tuple(links), place, brings_item=new > 0, is_foreign=is_foreign
+        )
         if self._order.learn(page) and request is not None:
             slot = self._extension.crawler.engine.downloader.get_slot_key(request)
             for queue in self.queues:
@@ -129,6 +139,11 @@ class RequestOrder:
         """End the order after a plugin bug: from now on requests come as they are."""
         self._extension.requests = None
         self._extension.goes_without("order of requests", error)
+
+
+def _are_several_sites(urls: Iterable[str]) -> bool:
+    """Return whether *urls* are not all of one site."""
+    return len({site_of(host_of(url)) for url in urls}) > 1
 
 
 def marked(order: RequestOrder | None, response: Response, output: Any) -> Any:

@@ -6,11 +6,13 @@ Also lets the links of duplicates be followed last, and formats the line that is
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.exceptions import DropItem
 from scrapy.logformatter import LogFormatter
+from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.checks.item_values import item_texts
@@ -26,7 +28,7 @@ from dedup_middleware.visits.states import Output
 from dedup_middleware.visits.visit import Fate, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Iterable
 
     from scrapy import Spider
     from scrapy.http import Response
@@ -35,8 +37,11 @@ if TYPE_CHECKING:
 
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.plugin.item_flow import Wait
     from dedup_middleware.visits.visit import Decision
 
+# Items of a page that wait for its original; with more, its callback waits too. As many as CONCURRENT_ITEMS.
+_MOST_WAITING = 100
 #: Dropped items are logged where Scrapy itself logs them.
 scraper_logger = logging.getLogger("scrapy.core.scraper")
 
@@ -54,13 +59,9 @@ class DedupSpiderMiddleware(Component):
         async for output in start:
             yield output
 
-    def process_start_requests(self, start: Iterable[Any], spider: Spider) -> Iterator[Any]:  # noqa: ARG002 - Scrapy's
-        """Stand in for `process_start` in Scrapy 2.15 where another middleware has only this method."""
-        self._extension.releases.idle()
-        yield from start
-
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         if response.url == RELEASE_URL:
+            self._extension.releases.uncount(response)
             async for item in self._extension.releases.items():
                 yield item
         entry = self._extension.visits.get(response)
@@ -124,6 +125,9 @@ class _PageOutput:
         self._deduplication, self._visit = entry.deduplication, entry.visit
         self._response = response
         self._links: list[str] = []
+        self._wait: Wait | None = None
+        # Items that wait, and those behind them.
+        self._waiting: deque[Any] = deque()
         self._visit.is_passed_on = True
 
     async def take(self, output: Any) -> list[Any]:
@@ -135,11 +139,40 @@ class _PageOutput:
             marked(self._extension.requests, self._response, output)
             self._follow_last_if_duplicate(output)
             return [output]
+        if self._wait is None:
+            try:
+                decisions = self._deduplication.process(self._visit, output)
+                if decisions[0].fate is Fate.WAIT:
+                    self._wait = self._extension.wait.begin(self._deduplication, self._visit)
+                    if self._wait is None:
+                        decisions = self._extension.wait.given_up(self._deduplication, self._visit, output)
+            except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output
+                decisions = self._distrusted(error, output)
+            if self._wait is None:
+                return await self._carried_out(decisions)
+        # The links of the page do not wait with its items.
+        self._waiting.append(output)
+        return await self._decided(self._wait) if len(self._waiting) == _MOST_WAITING else []
+
+    async def _decided(self, wait: Wait, *, is_complete: bool = True) -> list[Any]:
+        """Return what goes on of the items that *wait*, in their order; the wait ends with them."""
+        passed = []
         try:
-            decisions = await self._extension.wait.decisions(self._deduplication, self._visit, output)
-        except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output
-            decisions = self._distrusted(error, output)
-        return await self._carried_out(decisions)
+            while self._waiting:
+                item = self._waiting[0]
+                try:
+                    if is_complete:
+                        decisions = await wait.decisions(item)
+                    else:
+                        decisions = self._deduplication.process(self._visit, item, may_wait=False)
+                except Exception as error:  # noqa: BLE001 - as in `take`
+                    decisions = self._distrusted(error, item)
+                self._waiting.popleft()
+                passed += await self._carried_out(decisions)
+        finally:
+            wait.end()
+            self._wait = None
+        return passed
 
     def _follow_last_if_duplicate(self, request: Request) -> None:
         try:
@@ -153,6 +186,7 @@ class _PageOutput:
         """Return what goes on now that the output has ended; nothing if it had ended before."""
         if self._visit.output is Output.ENDED:
             return []
+        passed = [] if self._wait is None else await self._decided(self._wait, is_complete=is_complete)
         try:
             decisions = self._deduplication.end(self._visit, is_complete=is_complete)
             if is_complete and self._extension.requests is not None:
@@ -160,7 +194,7 @@ class _PageOutput:
         except Exception as error:  # noqa: BLE001 - as in `take`
             decisions = self._distrusted(error)
             self._visit.output = Output.ENDED
-        return await self._carried_out(decisions)
+        return passed + await self._carried_out(decisions)
 
     def _distrusted(self, error: Exception, *items: Any) -> list[Decision]:
         """Keep the rest of the output after a plugin bug."""
@@ -211,7 +245,11 @@ class DedupItemPipeline(Component):
         if extension is not None:
             super().__init__(extension)
 
-    async def process_item(self, item: Any) -> Any:
+    def process_item(self, item: Any, spider: Spider | None = None) -> Any:  # noqa: ARG002 - an older processor gives it
+        """Return *item*, or raise `DuplicateItem`; where it waits for its original, return a coroutine that does so.
+
+        An ``ITEM_PROCESSOR`` of the project's own may hand what it gets to the next pipeline, without awaiting it.
+        """
         if self._is_alone:
             return item
         # All items come here, also those of errbacks and of start().
@@ -225,16 +263,37 @@ class DedupItemPipeline(Component):
             visit = self._examined(deduplication, item, page, passing.request)
             entry = Entry(deduplication, visit)
             deduplication.enter(visit)
-            decisions = await self._extension.wait.decisions(deduplication, visit, item)
-            # Before the output ends: the item is still to leave the pipelines.
-            item_entry.set(entry)
-            decisions += deduplication.end(visit)
+            decisions = deduplication.process(visit, item)
+            if decisions[0].fate is Fate.WAIT:
+                is_awaited = type(self._extension.crawler.engine.scraper.itemproc) is ItemPipelineManager
+                if is_awaited and (wait := self._extension.wait.begin(deduplication, visit)) is not None:
+                    return self._after_original(wait, entry, item)
+                decisions = self._extension.wait.given_up(deduplication, visit, item)
+            return self._carried_out(entry, item, decisions)
+        except DuplicateItem:
+            raise
         except Exception as error:  # noqa: BLE001 - a plugin bug must not take the item
             self._extension.defect(error, page.url, entry)
             return item
+
+    async def _after_original(self, wait: Wait, entry: Entry, item: Any) -> Any:
+        try:
+            decisions = await wait.last_decisions(item)
+            return self._carried_out(entry, item, decisions)
+        except DuplicateItem:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `process_item`
+            self._extension.defect(error, entry.visit.url, entry)
+            return item
+
+    @staticmethod
+    def _carried_out(entry: Entry, item: Any, decisions: list[Decision]) -> Any:
+        # Before the output ends: the item is still to leave the pipelines.
+        item_entry.set(entry)
+        decisions += entry.deduplication.end(entry.visit)
         if any(fate is Fate.DROP for fate, _ in decisions):
             item_entry.set(None)
-            raise DuplicateItem(visit)
+            raise DuplicateItem(entry.visit)
         return item
 
     def _examined(self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes) -> Visit:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
+from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from dedup_middleware.records.file import Record
 
-#: Kinds of page. Each page has one; the first four and tagged duplicates are kept.
+#: Kinds of page, and of item that is checked by itself. Each has one; the first four and tagged duplicates are kept.
 KINDS = (
     "new",
     "related",
@@ -42,8 +42,12 @@ _MAX_PAIRS = 100_000
 # A host name has at most 253 characters, and a scheme and a port a few more.
 _MAX_ORIGIN = 300
 _DUPLICATE, _UNCHECKED = VerdictKind.DUPLICATE.value, VerdictKind.UNCHECKED.value
+_RELATED = VerdictKind.RELATED.value
 _UNCHANGED, _GONE = VerdictKind.UNCHANGED.value, VerdictKind.GONE.value
 _UNCHANGED_DROPPED = "unchanged_dropped"
+_SOMETIMES = (_UNCHANGED_DROPPED, "without_items", "lists")
+#: What counts pages, and items that are checked by themselves: the name of their number, and how the others begin.
+OF_PAGES, OF_ITEMS = ("pages", ""), ("items/checked", "items/checked/")
 _LITTLE_TEXT = Reason.TOO_LITTLE_TEXT.value
 _FOR_EARLIER = "items/dropped_for_earlier_crawls"
 
@@ -60,7 +64,7 @@ def host_at(url: str) -> str:
 
 
 def kind_of(record: Record) -> str | None:
-    """Return the kind of the page of *record*; ``None`` if it counts no page: released items, a page that is gone."""
+    """Return the kind of *record*; ``None`` if it is of no page and no item: released items, a page that is gone."""
     has_items = bool(record.items_kept or record.items_dropped)
     return _kind(record.verdict, record.outcome, record.reason, has_items)
 
@@ -73,7 +77,10 @@ def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | Non
         return _kind_of_unchecked(reason, has_items=has_items)
     if verdict == _UNCHANGED and outcome == Outcome.DROPPED.value:
         return _UNCHANGED_DROPPED
-    return verdict if has_items or verdict == _DUPLICATE else "without_items"
+    if not has_items and verdict != _DUPLICATE:
+        return "without_items"
+    # Of another release: its items were kept, and that is all that is known.
+    return verdict if verdict in KINDS else _RELATED
 
 
 def _kind_of_unchecked(reason: str, *, has_items: bool) -> str:
@@ -85,30 +92,36 @@ def _kind_of_unchecked(reason: str, *, has_items: bool) -> str:
 def numbers_of(record: Record) -> tuple[tuple[str, int], ...]:
     """Return what *record* adds to the stats, each with its name without ``dedup/``."""
     items = record.items_dropped, record.items_kept, record.items_would_drop
-    return _numbers(record.verdict, record.outcome, record.reason, *items)
+    return _numbers(record.verdict, record.outcome, record.reason, *items, record.is_item)
 
 
 @lru_cache(maxsize=10_000)
 def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
-    verdict: str, outcome: str, reason: str, dropped: int, kept: int, would_drop: int
+    verdict: str,
+    outcome: str,
+    reason: str,
+    dropped: int,
+    kept: int,
+    would_drop: int,
+    is_item: bool,  # noqa: FBT001
 ) -> tuple[tuple[str, int], ...]:
     kind = _kind(verdict, outcome, reason, bool(kept or dropped))
     numbers = {"items/dropped": dropped, "gone": int(verdict == _GONE)}
     if kind is None:
         numbers["items/released"] = kept
     else:
-        numbers["pages"] = numbers[f"verdict/{verdict}"] = 1
+        all_of_them, of = OF_ITEMS if is_item else OF_PAGES
+        numbers[all_of_them] = numbers[f"{of}verdict/{verdict}"] = 1
         # The items of a page whose items are checked have records of their own.
         numbers["items/kept"] = 0 if reason == Reason.ITEMS_CHECKED.value else kept
         numbers["items/tagged" if outcome == Outcome.TAGGED.value else "items/would_drop"] = would_drop
-        if kind in {"lists", "without_items", _UNCHANGED_DROPPED}:
-            numbers[kind] = 1
+        if kind in _SOMETIMES:
+            numbers[f"{of}{kind}"] = 1
         if verdict == _UNCHECKED:
-            numbers[f"unchecked/{reason}"] = 1
-        if kind == _UNCHECKED:
-            numbers[f"items/unchecked/{reason}"] = kept
-        elif reason in DIFFERENCES:
-            numbers[f"kept/{reason}"] = 1
+            numbers[f"{of}unchecked/{reason}"] = 1
+            numbers[f"items/unchecked/{reason}"] = kept if kind == _UNCHECKED else 0
+        elif kind != _DUPLICATE and kind not in _SOMETIMES:
+            numbers[f"{of}kept/{reason or verdict}"] = 1
     return tuple((name, number) for name, number in numbers.items() if number)
 
 
@@ -118,8 +131,8 @@ class Counts:
     def __init__(self) -> None:
         self.numbers: Counter[str] = Counter()
         self.pairs: Counter[tuple[str, str]] = Counter()
-        """By host of the page and of its original: duplicates."""
-        # Drops by their original, as long as the crawl has not kept that itself.
+        """By host of the page and of its original: duplicates, items apart."""
+        # Drops of earlier crawls' duplicates by their original, as long as the crawl has not kept that itself.
         self._for_earlier: dict[int, int] = {}
 
     def add(self, record: Record) -> tuple[tuple[str, int], ...]:
@@ -129,7 +142,7 @@ class Counts:
             numbers += ((_FOR_EARLIER, drops),)
         for name, number in numbers:
             self.numbers[name] += number
-        if record.verdict == _DUPLICATE:
+        if record.verdict == _DUPLICATE and not record.is_item:
             self.pairs[host_at(record.url), host_at(record.original_url or "")] += 1
             if len(self.pairs) > _MAX_PAIRS:
                 self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
@@ -137,13 +150,13 @@ class Counts:
 
     def _drops_for_earlier(self, record: Record) -> int:
         """Return how many drops for originals of earlier crawls *record* adds; less than 0 if its crawl keeps one."""
-        if record.items_dropped and record.original_crawl != record.crawl and record.verdict != _UNCHANGED:
+        if record.items_dropped and record.original_is_earlier:
             original = hash((record.crawl, record.original_url))
             self._for_earlier[original] = self._for_earlier.get(original, 0) + record.items_dropped
             if len(self._for_earlier) > _MAX_PAIRS:
                 del self._for_earlier[next(iter(self._for_earlier))]
             return record.items_dropped
-        if record.items_kept and self._for_earlier:
+        if record.items_kept and self._for_earlier and not record.is_item and record.reason not in NOT_COUNTED:
             return -self._for_earlier.pop(hash((record.crawl, record.url)), 0)
         return 0
 
@@ -151,50 +164,69 @@ class Counts:
 # --- for people
 
 
-def unchecked(numbers: Mapping[str, int]) -> Counter[str]:
-    """Return how many pages were not checked, by reason, without lists."""
-    pages = Counter({reason.value: numbers.get(f"unchecked/{reason}", 0) for reason in Reason})
+def kept(numbers: Mapping[str, int], of: str = "") -> Counter[str]:
+    """Return how many pages were kept, by reason, or by verdict where there is none; or of the items *of* that name."""
+    return _by_reason(numbers, f"{of}kept/")
+
+
+def unchecked(numbers: Mapping[str, int], of: str = "") -> Counter[str]:
+    """Return how many pages were not checked, by reason, without lists; or of the items *of* that name."""
+    pages = _by_reason(numbers, f"{of}unchecked/")
     for reason in NOT_COUNTED:
         del pages[reason]
-    pages[_LITTLE_TEXT] -= numbers.get("lists", 0)
+    pages[_LITTLE_TEXT] -= numbers.get(f"{of}lists", 0)
     return +pages
 
 
+def _by_reason(numbers: Mapping[str, int], start: str) -> Counter[str]:
+    return +Counter({name.removeprefix(start): count for name, count in numbers.items() if name.startswith(start)})
+
+
 def summary(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the lines about pages and items, each with its count. Each page is in one line below the first."""
-    not_checked = unchecked(numbers)
-    # Those that have much in common with another page, by what differs.
-    kept = +Counter({reason.value: numbers.get(f"kept/{reason}", 0) for reason in Reason})
+    """Return the lines about pages and items, each with its count.
+
+    Each page is in one of the lines below the first that begin with two spaces, and each of those that were kept or
+    unchecked in one with four. So is each item that was checked by itself.
+    """
 
     def number(name: str) -> int:
         return numbers.get(name, 0)
 
-    sometimes = (
-        ("unchanged, items dropped", number(_UNCHANGED_DROPPED)),
-        ("without items", number("without_items")),
-        ("list pages (no items)", number("lists")),
-        ("switched off", number(f"unchecked/{Reason.SWITCHED_OFF}")),
-        ("checked by item", number(f"unchecked/{Reason.ITEMS_CHECKED}")),
-    )
-    pages, duplicates, others = number("pages"), number("verdict/duplicate"), sum(count for _, count in sometimes)
     of_items = (
         ("dropped for earlier crawls", number(_FOR_EARLIER)),
         ("duplicates tagged", number("items/tagged")),
         ("duplicates not dropped", number("items/would_drop")),
         ("dropped items released", number("items/released")),
     )
+    checked = number(OF_ITEMS[0])
     return [
-        ("pages", pages),
-        ("  kept", pages - duplicates - not_checked.total() - others),
-        *((f"    {reason}", count) for reason, count in kept.most_common()),
-        ("  duplicates", duplicates),
-        *((f"  {label}", count) for label, count in sometimes if count),
-        ("  unchecked", not_checked.total()),
-        *((f"    {reason}", count) for reason, count in not_checked.most_common()),
+        ("pages", number(OF_PAGES[0])),
+        *_lines(numbers, OF_PAGES[1]),
+        *([("items checked", checked), *_lines(numbers, OF_ITEMS[1])] if checked else ()),
         ("items kept", number("items/kept")),
         ("items dropped", number("items/dropped")),
         *((label, count) for label, count in of_items if count),
     ]
+
+
+def _lines(numbers: Mapping[str, int], of: str) -> Iterator[tuple[str, int]]:
+    """Yield the lines that count pages, or the items *of* that name, by what became of them."""
+    sometimes = (
+        ("unchanged, items dropped", _UNCHANGED_DROPPED),
+        ("without items", "without_items"),
+        ("list pages (no items)", "lists"),
+        ("switched off", f"unchecked/{Reason.SWITCHED_OFF}"),
+        ("checked by item", f"unchecked/{Reason.ITEMS_CHECKED}"),
+    )
+    yield from _with_reasons("kept", kept(numbers, of))
+    yield "  duplicates", numbers.get(f"{of}verdict/duplicate", 0)
+    yield from ((f"  {label}", count) for label, name in sometimes if (count := numbers.get(f"{of}{name}", 0)))
+    yield from _with_reasons("unchecked", unchecked(numbers, of))
+
+
+def _with_reasons(label: str, reasons: Counter[str]) -> Iterator[tuple[str, int]]:
+    yield f"  {label}", reasons.total()
+    yield from ((f"    {reason}", count) for reason, count in reasons.most_common())
 
 
 #: In a smaller crawl a few lists of links can be most of the pages.
@@ -206,8 +238,8 @@ REMEDIES: dict[str, str] = {
     Reason.TOO_MANY_ELEMENTS: "nothing to do: such pages are kept, like every unchecked page",
     Reason.TOO_MANY_CLAUSES: "nothing to do: such pages are kept, like every unchecked page",
     Reason.TOO_SLOW: "nothing to do: such pages are kept, like every unchecked page",
-    Reason.NOT_TEXT: "only HTML pages are checked; to check the items of other responses, name the fields with their "
-    "text in DEDUP_ITEM_FIELDS",
+    Reason.OTHER_CONTENT_TYPE: "only HTML and plain text are checked; to check the items of other responses, name the "
+    "fields with their text in DEDUP_ITEM_FIELDS",
     Reason.NOT_PARSED: "open a page with `scrapy shell URL`: its charset or its <base> URL is not valid",
     Reason.NO_CHARSET: "correct the charset that the site declares in a downloader middleware",
     Reason.TRUNCATED_RESPONSE: "check that nothing stops the downloads early; a page without a Content-Length must end "

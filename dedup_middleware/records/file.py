@@ -91,7 +91,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ``released`` for one whose dropped items were released."""
     original_url: str | None = None
     original_crawl: str | None = None
-    """The crawl that kept the original; another than ``crawl`` when the original is of an earlier crawl."""
+    """The crawl that kept the original last."""
+    original_is_earlier: bool = False
+    """Of a duplicate: whether a crawl that was over when this one began has kept the original, and this one has not."""
     score: float | None = None
     """Share of the page's non-boilerplate text that the original contains, 0-1."""
     reason: str = ""
@@ -104,6 +106,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Of a changed page."""
     evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
+    is_item: bool = False
+    """Whether it is of an item that was checked by itself, because the page at ``url`` cannot be."""
     items_dropped: int = 0
     items_kept: int = 0
     items_would_drop: int = 0

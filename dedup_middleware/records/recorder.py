@@ -48,7 +48,10 @@ EVIDENCE_MILLISECONDS = 100
 
 
 class RecordMaker:
-    """Makes the records of the pages of one *crawl* of *spider*; *find* returns the stored page with an identity."""
+    """Makes the records of the pages of one *crawl* of *spider*.
+
+    *find* returns the stored page with an identity; *is_earlier*, whether only earlier crawls have kept an original.
+    """
 
     def __init__(
         self,
@@ -56,11 +59,13 @@ class RecordMaker:
         crawl: str,
         hash_clause: Callable[[str], bytes],
         find: Callable[[bytes], StoredPage | None] = lambda _: None,
+        is_earlier: Callable[[StoredPage], bool] = lambda _: False,
     ) -> None:
         self._spider = spider
         self._crawl = crawl
         self._hash_clause = hash_clause
         self._find = find
+        self._is_earlier = is_earlier
 
     def evidence(self, visit: Visit) -> list[str]:
         """Return the first repeated sentences of a page, in reading order."""
@@ -104,6 +109,8 @@ class RecordMaker:
             outcome=visit.outcome.value,
             reason=reason,
             message=message_of(reason),
+            original_is_earlier=visit.is_duplicate and match is not None and self._is_earlier(match.original),
+            is_item=visit.is_item and not visit.released,
             items_dropped=visit.items_dropped,
             items_kept=visit.items_kept,
             items_would_drop=visit.items_would_drop + visit.items_tagged if visit.is_duplicate else 0,
@@ -173,9 +180,10 @@ class Recorder(RecordMaker):
         preferences: Preferences,
         begin: CrawlLine | None,
         find: Callable[[bytes], StoredPage | None],
+        is_earlier: Callable[[StoredPage], bool],
     ) -> None:
         """*begin* is written before the first record."""
-        super().__init__(spider, crawl, hash_clause, find)
+        super().__init__(spider, crawl, hash_clause, find, is_earlier)
         self.counts = Counts()
         self._log = log
         self._has_new = begin is None or begin.has_new
@@ -403,7 +411,8 @@ class Alarms:
         """Note *visit*, whose items have all been kept or dropped."""
         match, host = visit.verdict.match, host_of(visit.url)
         takes_effect = visit.outcome in _TAKES_EFFECT
-        if host:
+        # Items of one response repeat those of another one as a rule.
+        if host and not visit.is_item:
             self._note_page(host, match.original.url if match is not None and takes_effect else None)
         kept = visit.verdict.reason == Reason.ITEM_FIELD_DIFFERS
         if kept or takes_effect:

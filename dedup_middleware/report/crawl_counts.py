@@ -10,8 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.counts import KINDS, host_at, kind_of
+from dedup_middleware.records.counts import KINDS, OF_ITEMS, OF_PAGES, host_at, kept, kind_of, numbers_of, unchecked
 from dedup_middleware.records.crawl_lines import MAX_FORMS, CrawlLine
 from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES
 from dedup_middleware.text.clauses import one_line
@@ -33,7 +32,7 @@ _MAX_HOSTS, _MAX_HOSTS_OF_A_CRAWL = 50_000, 5_000
 _HOSTS, _HOSTS_OF_A_CRAWL = 2_000, 300
 # Pages that have changed or are gone: the latest.
 _MAX_CHANGED = 2_000
-_RELEASED, _GONE = Outcome.RELEASED.value, VerdictKind.GONE.value
+_GONE = VerdictKind.GONE.value
 #: Stands for the hosts that are counted together.
 OTHERS = ""
 
@@ -77,19 +76,21 @@ class Crawl:
     times: list[int] = field(default_factory=list)
     """When it began, and the last time that it was running, in seconds since 1970; empty if that is not known."""
     pages: Counter[str] = field(default_factory=Counter)
-    items_dropped: int = 0
-    items_released: int = 0
+    items: Counter[str] = field(default_factory=Counter)
+    """By kind: those that were checked by themselves."""
+    numbers: Counter[str] = field(default_factory=Counter)
     spider: str = ""
     hosts: Hosts = field(default_factory=lambda: Hosts(_MAX_HOSTS_OF_A_CRAWL))
 
     def add(self, record: Record, kind: str | None, host: str) -> None:
         """Count *record*."""
-        if kind is not None:
+        if kind is not None and record.is_item:
+            self.items[kind] += 1
+        elif kind is not None:
             self.pages[kind] += 1
             self.hosts.add(host, kind)
-        self.items_dropped += record.items_dropped
-        if record.outcome == _RELEASED:
-            self.items_released += record.items_kept
+        for name, number in numbers_of(record):
+            self.numbers[name] += number
 
     def note(self, seconds: int | None) -> None:
         """Note that it was running at a time."""
@@ -98,8 +99,20 @@ class Crawl:
 
     def as_dict(self) -> dict[str, Any]:
         """Return its numbers as plain values."""
-        pages = {kind: self.pages[kind] for kind in KINDS}
-        return {"pages": pages, "items_dropped": self.items_dropped, "items_released": self.items_released}
+        pages, items = ({kind: counted[kind] for kind in KINDS} for counted in (self.pages, self.items))
+        of_items = {f"items_{name}": self.numbers[f"items/{name}"] for name in ("dropped", "released")}
+        return {"pages": pages, "items": items, "reasons": self.reasons(), **of_items}
+
+    def reasons(self) -> list[dict[str, Any]]:
+        """Return why pages, and items that were checked by themselves, were kept or unchecked, most frequent first."""
+        rows = []
+        for what, counted in (("kept", kept), ("unchecked", unchecked)):
+            pages, items = (counted(self.numbers, of) for _, of in (OF_PAGES, OF_ITEMS))
+            rows += [
+                {"what": what, "reason": reason, "pages": pages[reason], "items": items[reason]}
+                for reason, _ in (pages + items).most_common()
+            ]
+        return rows
 
     def in_list(self, name: str) -> dict[str, Any]:
         """Return all of it as plain values, under its *name*."""
@@ -143,7 +156,7 @@ class Crawls:
         crawl.add(line, kind, host)
         if is_in_sum:
             self.sum.add(line, kind, host)
-            if seconds is not None and kind is not None:
+            if seconds is not None and kind is not None and not line.is_item:
                 self._spans[seconds // self._span, kind] += 1
                 while len(self._spans) > _MAX_SPANS:
                     self._widen(_wider(self._span))

@@ -64,6 +64,8 @@ class Tallies:
             self.released.add(record.url)
         if record.is_duplicate:
             self._add_duplicate(record)
+        # Items of one response repeat those of another one as a rule.
+        if record.is_duplicate and not record.is_item:
             now = self._last[record.url] = Repeat(host_at(record.url), record.original_url or "", score_of(record))
             self._add_repeat(now, 1)
         elif record.reason == _FIELD_DIFFERS and record.difference:

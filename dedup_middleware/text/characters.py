@@ -43,7 +43,7 @@ DECIMAL_POINT = "\0"
 def _by_category() -> dict[str, list[str]]:
     # The basic plane has every mark in common use, and none among Han, Hangul, surrogates and private use; the planes
     # above would cost a tenth of a second at import.
-    found: dict[str, list[str]] = {category: [] for category in (*_MARKS, *_INVISIBLE, "Mn", "Mc", "Lm")}
+    found: dict[str, list[str]] = {category: [] for category in (*_MARKS, *_INVISIBLE, "Mn", "Mc", "Me", "Lm")}
     for start, end in ((0, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xF900, 0x10000)):
         for character in map(chr, range(start, end)):
             if (category := unicodedata.category(character)) in found:
@@ -76,6 +76,11 @@ _stacked = [
     for c in chain(*map(_category.__getitem__, ("Mn", "Mc", "Lm")))
     if unicodedata.combining(unicodedata.normalize("NFKD", c)[0])
 ]
+LETTER_MARKS = (
+    _class(chain(*map(_category.__getitem__, ("Mn", "Mc", "Me"))))[1:-1] + "\U00010a01-\U00011fff\U0001e000-\U0001e94a"
+)
+"""Vowel signs, viramas, points and accents, as a class of characters: to Python they are no letters. Beyond the basic
+plane whole scripts, of letters and marks."""
 # `re` tries ranges beyond the basic plane one by one, at each character: in a pattern of their own, for texts with any.
 _SCRIPTS_BEYOND = "\U00010000-\U0001efff"
 _stacked_beyond = filter(

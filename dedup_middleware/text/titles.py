@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dedup_middleware.text.clauses import folded, weight
-from dedup_middleware.text.words import is_unspaced, terms, words_of
+from dedup_middleware.text.words import are_letters, is_unspaced, terms, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,7 +70,7 @@ def longest(found: Iterable[str]) -> str:
 
 def is_echoed(title: str, texts: Iterable[str]) -> bool:
     """Return whether any longer word of *title* is in *texts*; also where it has none. O(characters)."""
-    found = [term for term in terms(title.casefold()) if term.isalpha() and len(term) > 1]
+    found = [term for term in terms(title.casefold()) if are_letters(term) and len(term) > 1]
     telling = {term for term in found if len(term) >= _LONG_WORD or (not term.isascii() and is_unspaced(term))}
     return not telling or any(map("\n".join(texts).casefold().__contains__, telling))
 

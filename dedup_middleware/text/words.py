@@ -1,6 +1,7 @@
 """Splits texts into words, measures how much two runs of words are alike, and removes credits and links.
 
-A word is a run of letters with their marks, a run of digits, or one character of a script that writes no spaces.
+A word is a run of letters with their marks, a run of digits, or one character, with its vowel signs and marks, of a
+script that writes no spaces.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.text.characters import HAN, HAN_COMPATIBILITY, HAN_EXTENSION_A, KANA, SPACELESS, UNKNOWN
+from dedup_middleware.text.characters import (
+    HAN,
+    HAN_COMPATIBILITY,
+    HAN_EXTENSION_A,
+    KANA,
+    LETTER_MARKS,
+    SPACELESS,
+    SPACELESS_CHARACTER,
+    UNKNOWN,
+)
 from dedup_middleware.text.clauses import folded, without_separators
 
 if TYPE_CHECKING:
@@ -28,8 +38,8 @@ LONG_WORD = 5
 # Letters in two runs of words. Longer ones are other texts, and to align them takes quadratic time.
 _LONGEST_RUNS = 10_000
 
-_UNSPACED = SPACELESS + KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY + "\U00020000-\U0003ffff"
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
+_DENSE = KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY + "\U00020000-\U0003ffff"
+_UNSPACED = SPACELESS + _DENSE
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
 
 
@@ -45,7 +55,16 @@ _NUMERAL = "[零〇一二三四五六七八九十百千万亿两]"
 # A space may stand between characters of a script without spaces: each is a word.
 _NUMBER = re.compile(rf"\d+(?:[.:,]\d+)*|{_NUMERAL}(?: ?{_NUMERAL})*")
 _ASCII_WORD = re.compile(r"[0-9]+|[A-Za-z]+")
-WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{_UNSPACED}]*)*")
+# A consonant of Thai, Lao, Burmese or Khmer, with the vowels written before and after it, and those stacked below.
+_BASE = rf"(?=\w)(?!\d)[{SPACELESS}]"
+_CLUSTER = (
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?{_BASE}"
+    rf"(?:[\u17d2\u1039]{_BASE}|[{LETTER_MARKS}\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3\u0ebd])*"
+)
+WORD = re.compile(rf"[{_DENSE}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{LETTER_MARKS}]+[^\W\d_{_UNSPACED}]*)*|{_CLUSTER}")
+#: A run of letters with their marks, as a pattern: `str.isalpha` and ``[^\W\d_]`` know no vowel signs.
+LETTERS = rf"[^\W\d_]+(?:[{LETTER_MARKS}]+[^\W\d_]*)*"
+_LETTERS = re.compile(LETTERS)
 MINUS = "-"
 _DASHES = frozenset("-\u2212\u2013")
 # Of a number, of a grade ("A-"), and in the place of a value (": -"): other dashes are typography.
@@ -54,7 +73,7 @@ _SYMBOL = re.compile(rf"[{SIGNS}]|{_MINUS}")
 # A number with its marks: "25:23", "1.5"; a comma between numbers of a list has three digits after it, or another one.
 _TOKEN = re.compile(rf"\d+(?:(?:[.:]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
-_TERM = re.compile(rf"(?=([{_UNSPACED}]{{2}})).|(?<=[{_UNSPACED}])[{_UNSPACED}]|({WORD.pattern})")
+_TERM = re.compile(rf"(?=([{_DENSE}]{{2}})).|(?<=[{_DENSE}])[{_DENSE}]|({WORD.pattern})")
 #: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
 VARIANTS = [
     frozenset("的地得"),
@@ -97,6 +116,11 @@ def is_symbol(token: str) -> bool:
     return token == MINUS or _SYMBOL.fullmatch(token) is not None
 
 
+def are_letters(text: str) -> bool:
+    """Return whether *text* is letters with their marks, and nothing else; see `LETTERS`."""
+    return text.isalpha() or _LETTERS.fullmatch(text) is not None
+
+
 def is_unspaced(word: str) -> bool:
     """Return whether *word* begins with a character of a script that writes no spaces between words."""
     return _UNSPACED_WORD.match(word) is not None
@@ -110,7 +134,27 @@ def terms(text: str) -> list[str]:
     """
     if text.isascii():
         return _ASCII_WORD.findall(text)
+    if SPACELESS_CHARACTER.search(text):
+        return [*_pairs(text)]
     return [term for pair, word in _TERM.findall(text) if (term := pair or word)]
+
+
+def _pairs(text: str) -> Iterator[str]:
+    """Yield :func:`terms` of a *text* in which the characters of a script without spaces have signs of their own."""
+    before, end, was_pair = "", -1, False
+    for found in WORD.finditer(text):
+        word = found[0]
+        is_pair = bool(before) and found.start() == end and is_unspaced(word)
+        if is_pair:
+            yield before + word
+        elif before and not was_pair:
+            yield before
+        was_pair = is_pair
+        before, end = (word, found.end()) if is_unspaced(word) else ("", -1)
+        if not before:
+            yield word
+    if before and not was_pair:
+        yield before
 
 
 def likeness(pair: Replacement) -> float:

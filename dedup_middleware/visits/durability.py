@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from dedup_middleware.errors import TROUBLE
 from dedup_middleware.visits.states import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.visits.visit import Visit
 
@@ -68,12 +66,12 @@ class Durability:
         flush: Flush | None,
         disks: DiskWaits | None,
         write: Callable[[Visit, bool], list[bytes]],
-        fail: Callable[[DedupError | UnreadableError], None],
+        fail: Callable[[Exception], None],
     ) -> None:
         """Without *flush*, what has left the pipelines is durable; without *disks*, this waits for them itself.
 
         *write* writes a page as an original; if the flag is set, its items with it, whose keys it returns. *fail* gets
-        the trouble with a disk or the store.
+        the trouble with a disk or the store, or a plugin bug.
         """
         self._store = store
         self._flush = flush
@@ -140,7 +138,7 @@ class Durability:
         if is_due or is_wanted or not self._wanted.isdisjoint(current.numbers):
             try:
                 self._checkpoint()
-            except TROUBLE as error:
+            except Exception as error:  # noqa: BLE001 - also a plugin bug, or the claims would stay open
                 self._report(error)
 
     def _checkpoint(self) -> None:
@@ -204,7 +202,7 @@ class Durability:
         try:
             outcome()
             then()
-        except TROUBLE as error:
+        except Exception as error:  # noqa: BLE001 - as in `_begin_if_due`
             self._report(error)
         self._begin_if_due()
 

@@ -1,4 +1,4 @@
-"""Reads pages: HTML to paragraphs and fingerprint, and bodies to digests, which show that a page has not changed."""
+"""Reads pages: HTML and texts to paragraphs and fingerprint, and bodies to digests, which show what has not changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from dedup_middleware.common import budget
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.common.urls import canonical_url
 from dedup_middleware.extraction import EXTRACTORS
+from dedup_middleware.extraction.body import browser_tree
 from dedup_middleware.extraction.features import shown_digest
+from dedup_middleware.extraction.plain import read_text, text_digest
 from dedup_middleware.model import TEXT_LIMIT, Fingerprint, Page
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import pieces
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from dedup_middleware.errors import DedupError, UnreadableError
-    from dedup_middleware.extraction import Extractor
+    from dedup_middleware.extraction import Extracted, Extractor
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.beside import Beside
     from dedup_middleware.index.lookup import Lookup
@@ -38,7 +40,7 @@ _UNDECODED = "\ufffd"
 # A text with a greater share of these characters was decoded with the wrong encoding.
 _MAX_UNDECODED = 0.05
 #: Raise it with every change by which a page may be read otherwise: its main text, its title, its context.
-READING = 6
+READING = 7
 DIGEST_BYTES = 16
 
 
@@ -62,13 +64,21 @@ class PageReader:
 
     def html(self, fetched: Fetched, root: _Element, budget: Budget) -> Page:
         """Return the page whose tree has *root*; `UncheckableError` if it is not all there, or costs too much."""
-        extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
-        features = extracted.features
+        root = browser_tree(root, budget)
+        return self._page(fetched, self.extract(root, budget), budget, root)
+
+    def text(self, fetched: Fetched, text: str, media_type: str, budget: Budget) -> Page:
+        """Return the page of a plain *text*; `UncheckableError` if it is data, or costs too much."""
+        return self._page(fetched, read_text(text, media_type, budget), budget)
+
+    def _page(self, fetched: Fetched, extracted: Extracted, budget: Budget, root: _Element | None = None) -> Page:
+        """Return the page with what was *extracted*; without a *root*, the paragraphs are all that it shows."""
+        (url, identities, body_digest), features = fetched, extracted.features
         canonical, named = canonical_url(features.canonical, url, identities), named_parts(url, features.labels)
         features = replace(features, canonical=canonical, labels=frozenset(), named=named)
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
         if self._beside is None and page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
-            page = self._whole(page, shown_digest(root))
+            page = self._whole(page, text_digest(extracted.paragraphs) if root is None else shown_digest(root))
             budget.check_time()
         doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate
         return replace(page, body_digest=body_digest, is_doubtful=doubtful, is_boilerplate=boilerplate)

@@ -5,7 +5,7 @@ The command makes archives of so many pages (`made_archive.py`), or takes labell
 JSON object for each: pages a second of wall time from the files to the last verdict, with verdicts, clusters and store
 written by ``batch`` and ``spark``, and with the start of Spark (only with ``--spark``); the duplicates
 that each has found; ``differ``, pages that are a duplicate by ``batch`` and not by ``inline``, or the reverse; for a
-corpus, F1 and lost clusters. 100 000 pages take a quarter of an hour on two cores.
+corpus, F1 and lost pages. 100 000 pages take a quarter of an hour on two cores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from corpus import CRAWL_FIELDS, drop_agreement, lost_stories, name_of, read_corpus, relabelled
+from corpus import CRAWL_FIELDS, drop_agreement, lost_pages, name_of, read_corpus, relabelled
 from made_archive import archive
 
 from dedup_middleware import Deduplicator
@@ -71,7 +71,7 @@ def measured(name: str, pages: Sequence[dict[str, str]], spark: str | None, corp
             report[contestant] = {"pages_a_second": round(len(pages) / seconds, 1), "found": sum(found[contestant])}
             if corpus:
                 kept = {page.id for page, dropped in zip(corpus, found[contestant], strict=True) if not dropped}
-                f1, lost = drop_agreement(corpus, kept).f1, lost_stories(corpus, kept)
+                f1, lost = drop_agreement(corpus, kept).f1, lost_pages(corpus, kept)
                 report[contestant] |= {"f1": round(f1, 4), "lost": lost}
     return report | {"differ": sum(map(bool.__ne__, found["inline"], found["batch"]))}
 

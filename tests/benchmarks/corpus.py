@@ -210,7 +210,7 @@ def drop_agreement(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Agree
     return Agreement(right / drops if drops else 1.0, min(1.0, right / should) if should else 1.0)
 
 
-def lost_stories(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> int:
+def lost_pages(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> int:
     """Return of how many clusters no page was *kept*."""
     clusters, told = _clusters(pages, kept)
     return sum(cluster not in told and kept.isdisjoint(ids) for cluster, ids in clusters.items())

@@ -4,8 +4,8 @@ Usage: python tests/benchmarks/detection.py CORPUS... [--only VARIANT]...
 `corpus.py` documents the format of a corpus. The command leaves out one part of the product at a time and crawls every
 corpus in the given and in the reversed order, with the labels that are right in each. It prints a table in Markdown:
 
-- a cell is ``lost given/reversed, recall given/reversed``: the stories of which no page was kept, and the share of the
-  copies that was dropped;
+- a cell is ``lost given/reversed, recall given/reversed``: the lost pages (neither they nor a copy was kept), and
+  the share of the copies that was dropped;
 - ``=`` stands where the variant drops the same pages as the product, in both orders;
 - the last column is ``nothing`` where this holds for all corpora, and ``other pages`` where other pages are dropped
   with the same scores.
@@ -30,7 +30,7 @@ from corpus import (
     CorpusPage,
     command,
     drop_agreement,
-    lost_stories,
+    lost_pages,
     name_of,
     read_corpus,
     relabelled,
@@ -111,8 +111,8 @@ class Crawl(NamedTuple):
 
     @property
     def scores(self) -> tuple[str, str]:
-        """The lost stories and the recall, as the table has them."""
-        return str(lost_stories(self.pages, self.kept)), f"{drop_agreement(self.pages, self.kept).recall:.3f}"
+        """The lost pages and the recall, as the table has them."""
+        return str(lost_pages(self.pages, self.kept)), f"{drop_agreement(self.pages, self.kept).recall:.3f}"
 
 
 def crawls_of(path: Path, names: Sequence[str]) -> dict[str, list[Crawl]]:

@@ -145,7 +145,7 @@ def page_of_clauses(size: int) -> bytes:
 
 def _page() -> Any:
     return StoredPage(
-        schema.page_number(1, "http://a/1"),
+        schema.page_number(1, 1),
         "http://a/1",
         (b"i" * 16,),
         b"d" * 16,

@@ -17,6 +17,7 @@ from scrapy.http import HtmlResponse
 from dedup_middleware.common.budget import UNLIMITED, UncheckableError
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.extraction import check_complete, texts_of
+from dedup_middleware.extraction.body import browser_tree
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import Verdict, VerdictKind
@@ -183,6 +184,14 @@ HOSTILE: dict[str, Hostile] = {
     "documents in attributes": markup("<iframe srcdoc='<p>a, b</p>'></iframe>", 250_000),
     "bases": markup("<base href='http://[::bad'>", 380_000, "<head>"),
     "documents in documents": Hostile(lambda n: f"<html><body>{STORY}</body></html>" * n, 3_500, 100),
+    "heads and bodies": Hostile(
+        lambda n: f"<title>A</title><main>{STORY}</main>" + "<head><main>a, b</main></head><body>c</body>" * n, 220_000
+    ),
+    "ends of documents": Hostile(lambda n: STORY + "</html>a, b" * n, 900_000),
+    "texts without scripts in the head": Hostile(
+        lambda n: "<title>A</title>" + "<noscript><b>a, b</b></noscript>" * n + f"<main>{STORY}</main>", 300_000
+    ),
+    "titles of icons": markup("<title>a</title>", 600_000, "<svg>", f"</svg>{STORY}"),
     "plain text from here on": markup("<plaintext>a, <p>b", 550_000),
     "an entity of one's own": Hostile(lambda n: "<!DOCTYPE a [<!ENTITY b 'c'>]>" + "<p>&b;, d" * n, 1_000_000),
     "XML": Hostile(
@@ -219,6 +228,7 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
         return Verdict(VerdictKind.UNCHECKED, reason=Reason.NOT_PARSED)
     try:
         check_complete(root)
+        root = browser_tree(root, budget)
         texts = texts_of(root, budget)
         features = features_of(root, texts)
         identities = (url_identity(response.url),)

@@ -2,9 +2,9 @@
 
 Usage: python tests/benchmarks/neighbours.py CORPUS... [--only TOOL]... [--time]
 `corpus.py` documents the format of a corpus. It prints a table in Markdown. Each cell is ``lost / recall``:
-the stories of which no page was kept, and the share of the copies that was dropped. Pages are crawled in their order;
-a page is dropped if its key, or a similar text, was met before. With --time, a cell has a third number: milliseconds of
-CPU for a page, from HTML to verdict, with the parse.
+the lost pages (neither they nor a copy was kept), and the share of the copies that was dropped. Pages are crawled in
+their order; a page is dropped if its key, or a similar text, was met before. With --time, a cell has a third number:
+milliseconds of CPU for a page, from HTML to verdict, with the parse.
 
 - ``URL``: as scrapy-deltafetch, by the canonical URL;
 - ``URL without query``: a rule of duplicate-url-discarder that removes every parameter, the most that such rules can do
@@ -33,7 +33,7 @@ from corpus import (
     CorpusPage,
     command,
     drop_agreement,
-    lost_stories,
+    lost_pages,
     name_of,
     read_corpus,
     relabelled,
@@ -155,7 +155,7 @@ def main() -> None:
             kept = TOOLS[name](pages)
             each = (process_time() - began) * 1000 / max(1, len(pages))
             cost = f" / {each:.1f} ms" if arguments.time else ""
-            cells.append(f"{lost_stories(pages, kept)} / {drop_agreement(pages, kept).recall:.2f}{cost}")
+            cells.append(f"{lost_pages(pages, kept)} / {drop_agreement(pages, kept).recall:.2f}{cost}")
         rows.append(cells)
     print(table(["tool", *corpora], rows))
 

@@ -63,8 +63,9 @@ function renderHeading(summary) {
 
 function renderOverview(summary) {
   const { sum: all, without_new, list, hosts } = summary.crawls;
-  const { pages } = all;
-  const parts = (...names) => names.filter((name) => pages[name]).map((name) => word(`kind_${name}`, { n: pages[name] })).join(" · ");
+  const { pages, items } = all;
+  const partsOf = (counts, names) => names.filter((name) => counts[name]).map((name) => word(`kind_${name}`, { n: counts[name] })).join(" · ");
+  const parts = (...names) => partsOf(pages, names);
   const tiles = [
     ["pages", number(totalOf(pages)), word(hosts.some(([host]) => !host) ? "tile_many_hosts" : "tile_hosts", { n: hosts.filter(([host]) => host).length })],
     ["kept_pages", number(sum(KINDS_KEPT.map((kind) => pages[kind]))), parts(...KINDS_KEPT)],
@@ -72,6 +73,7 @@ function renderOverview(summary) {
     ["unchecked", number(pagesOf("pages_unchecked", pages)), parts("skipped")],
     ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists", "unchanged_dropped")],
     ["items", number(all.items_dropped), all.items_released ? word("tile_released", { n: all.items_released }) : ""],
+    ...(totalOf(items) ? [["items_checked", number(totalOf(items)), partsOf(items, [...KINDS_KEPT, "duplicate", "unchecked"])]] : []),
     ["bytes", size(summary.bytes), ""],
   ].map(([name, value, more]) => tile(word(`tile_${name}`), value, more, name));
   document.querySelector("#overview .tiles").replaceChildren(...tiles);
@@ -86,7 +88,20 @@ function renderOverview(summary) {
   const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links_last"].includes(outcome));
   const lines = others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) }));
   if (without_new) lines.unshift(word("without_new", { n: without_new, all: summary.crawl ? 1 : list.length }));
-  body("overview").append(...lines.map((line) => make("p", { class: "note" }, line)));
+  const place = body("overview");
+  place.append(...lines.map((line) => make("p", { class: "note" }, line)));
+  renderReasons(place, all);
+}
+
+/** Show for how many pages, and items, each reason to keep them or not to check them was found. */
+function renderReasons(place, { reasons, items }) {
+  const columns = [
+    { id: "reason_of", label: word("column_reason"), isText: true, value: (row) => row.reason, show: (row) => named("reasons", row.reason) },
+    { id: "what", label: word("column_what"), isText: true, value: (row) => row.what, show: (row) => word(`what_${row.what}`) },
+    { id: "pages", label: word("column_pages"), value: (row) => row.pages, show: (row) => number(row.pages) },
+    totalOf(items) ? { id: "items_of", label: word("column_items_checked"), value: (row) => row.items, show: (row) => number(row.items) } : null,
+  ].filter(Boolean);
+  if (reasons.length) showSheet(place, { name: "reasons", label: word("reasons_of"), columns, rows: reasons, search: (row) => named("reasons", row.reason) });
 }
 
 /** Return a number with its name above it and `more` below. */
