@@ -11,8 +11,8 @@ import reprlib
 from typing import Any
 
 #: Of ``OSError``: the path can never be used, even after the disk is repaired. A file is where a folder must be, or the
-#: reverse; a name is too long; links form a circle.
-PATH_ERRORS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP})
+#: reverse; a name is too long; links form a circle; a named pipe is where a file must be.
+PATH_ERRORS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO})
 
 
 class DedupError(Exception):

@@ -23,6 +23,7 @@ import xxhash
 from dedup_middleware.api import PageContent, Reading
 from dedup_middleware.checks.detector import Preferences
 from dedup_middleware.common import bounded
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.common.registry import required
 from dedup_middleware.common.urls import host_of, without_secrets
 from dedup_middleware.errors import ConfigError, UnreadableError
@@ -80,8 +81,7 @@ def _files_at(path: Path) -> list[Path]:
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         files = [file for file in files if _ending_of(file) in _FORMATS]
         for file in files:
-            with file.open("rb"):
-                pass
+            open_file(file).close()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{path} cannot be read ({why})", "name another file") from error

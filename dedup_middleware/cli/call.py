@@ -158,7 +158,7 @@ def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryI
     if str(path) == "-":
         raise ConfigError("- is not a file here", "Name a file, or /dev/stdout for standard output.")
     try:
-        with permissions.replaced(path, is_ours) as file:
+        with permissions.replaced(path, is_ours, is_named=True) as file:
             yield file
     except BrokenPipeError:
         raise

@@ -23,6 +23,7 @@ from w3lib.http import headers_raw_to_dict
 from dedup_middleware.cli.call import share
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.common import bounded
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.methods.compare.corpus import CorpusPage
@@ -89,7 +90,7 @@ def recorded_pages(
 
 
 def _content(path: Path, most: int, *, is_packed: bool) -> bytes:
-    with bounded.opened(path) if is_packed else path.open("rb") as file:
+    with bounded.opened(path) if is_packed else open_file(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"{path} has more than {most} bytes")
@@ -102,7 +103,7 @@ def _entries(folder: Path) -> tuple[list[_Entry], int]:
     damaged = 0
     for path in sorted(folder.glob("**/meta")):
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 packed = file.read(len(_GZIP)) == _GZIP
             meta = ast.literal_eval(to_unicode(_content(path, _MAX_META, is_packed=packed)))
             entry = _Entry(float(meta["timestamp"]), path.parent, str(meta["response_url"]), packed)

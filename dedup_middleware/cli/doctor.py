@@ -311,6 +311,8 @@ def _records(config: Config) -> Iterator[Finding]:
         yield Finding(NOTE, "records", "no records are kept that show why pages are dropped", "set DEDUP_LOG to a path")
     elif not log_exists(config.log):
         yield Finding(NOTE, "records", f"no records at {config.log} yet; the first crawl writes them")
+    elif config.log.is_fifo():
+        yield Finding(PROBLEM, "records", f"{config.log} is a named pipe, not a file", "set DEDUP_LOG to another path")
     elif config.log.stat().st_size and last_line(config.log) is None:
         yield Finding(PROBLEM, "records", f"{config.log} has no records", "set DEDUP_LOG to another path")
     else:

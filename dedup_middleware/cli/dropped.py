@@ -23,6 +23,7 @@ from dedup_middleware.cli.call import add_item_filter
 from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
 from dedup_middleware.cli.explain import explain
 from dedup_middleware.common import permissions
+from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.shared import index_for_command
@@ -175,7 +176,7 @@ class _Export:
         storage = FileFeedStorage(self._uri, feed_options=self._options)
         permissions.make_folder(Path(storage.path).parent)
         permissions.make_file(Path(storage.path))
-        file = storage.open(Spider("dropped"))
+        file = open_file(storage.path, storage.write_mode, (*FILES, *DEVICES))
         file.seek(0, os.SEEK_END)
         return cast("BinaryIO", file)
 

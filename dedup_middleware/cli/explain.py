@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +15,7 @@ from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
@@ -243,7 +243,8 @@ def examined_text(shown: dict[str, Any]) -> str:
 
 def _read(name: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        with nullcontext(sys.stdin.buffer) if name == "-" else open_file(name, kinds=(*FILES, *STREAMS)) as file:
+            return file.read()
     except OSError as error:
         raise ConfigError(f"--html {name} cannot be read ({error.strerror or error})", "Name another file.") from error
 

@@ -14,6 +14,7 @@ import re
 import zlib
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.errors import UnreadableError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def opened(path: Path) -> io.BufferedReader:
 
     Reading raises :class:`UnreadableError` if it cannot be unpacked, or unpacks to over a hundred times its size.
     """
-    file = path.open("rb")
+    file: io.BufferedReader = open_file(path)
     try:
         start = file.read(len(_XZ))
         file.seek(0)

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from dedup_middleware.common.plain_files import STREAMS, descriptor_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -44,19 +46,19 @@ def make_file(path: Path) -> None:
 
 
 @contextmanager
-def replaced(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
+def replaced(path: Path, is_ours: Callable[[bytes], bool], *, is_named: bool = False) -> Iterator[BinaryIO]:
     """Yield a file to write, which takes the place of *path* when the block has ended without an error; ``OSError``.
 
     A file at *path* is replaced if it is empty, or if *is_ours* for its first bytes, unpacked; its mode stays. Else
-    :class:`NotOursError`. A device or a pipe is written to.
+    :class:`NotOursError`. A device, or a pipe that has a reader, is written to if a person has named *path*.
     """
-    # Follows links: /dev/stdout is one.
-    path = Path(os.path.realpath(path))
-    status = path.stat() if os.path.lexists(path) else None
-    if status is not None and not stat.S_ISREG(status.st_mode):
-        with os.fdopen(os.open(path, os.O_WRONLY), "wb") as file:
+    # Not of the real path: that of a pipe at /dev/stdout names nothing.
+    if is_named and path.exists() and not path.is_file():
+        with os.fdopen(descriptor_of(path, os.O_WRONLY, STREAMS), "wb") as file:
             yield file
         return
+    path = Path(os.path.realpath(path))
+    status = path.stat() if os.path.lexists(path) else None
     if status is not None and not is_made_by_us(path, is_ours):
         raise NotOursError(path)
     # An unpredictable name, with O_EXCL, O_NOFOLLOW and 0600.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware import __version__
 from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.common import permissions
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.driver.deduplicator import Deduplication
 from dedup_middleware.errors import (
     DedupError,
@@ -235,10 +236,11 @@ def name_of_jobdir(jobdir: Path | None) -> tuple[str, bool]:
     name, path = new_crawl(), jobdir / "dedup.run"
     with suppress(OSError, UnicodeError):
         if path.exists():
-            with path.open(encoding="ascii") as file:
+            with open_file(path, "r", encoding="ascii") as file:
                 if named := file.read(_MAX_NAME).strip():
                     return named, True
         permissions.make_folder(jobdir)
         permissions.make_file(path)
-        path.write_text(name, encoding="ascii")
+        with open_file(path, "w", encoding="ascii") as file:
+            file.write(name)
     return name, False

@@ -151,6 +151,8 @@ class DedupExtension(Listener):
         self.feeds.snapshot()
         for path in self.feeds.end_torn_lines():
             self.inform(messages.torn_feed(path))
+        for path in self.feeds.pipes:
+            self.inform(messages.feed_in_pipe(path))
         overwritten = opened.config.overwritten
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.

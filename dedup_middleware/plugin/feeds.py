@@ -34,6 +34,7 @@ from scrapy.extensions.postprocessing import PostProcessingManager
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project, project_data_dir
 
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import FeedError
 from dedup_middleware.settings import FOLDER, Config, DefaultPlace
@@ -90,6 +91,12 @@ class Feeds:
         storages = [slot.storage for slot in self._open if _is_by_line(slot)]
         files = {s.path for s in storages if type(s) is FileFeedStorage and s.write_mode == "ab"}
         return [path for path in sorted(files) if _end_torn_line(path)]
+
+    @property
+    def pipes(self) -> list[str]:
+        """The named pipes among the files of feeds: Scrapy waits for a program that reads each."""
+        paths = sorted({slot.storage.path for slot in self._open if type(slot.storage) is FileFeedStorage})
+        return [path for path in paths if Path(path).is_fifo()]
 
     @property
     def _open(self) -> list[FeedSlot]:
@@ -219,13 +226,12 @@ def _is_by_line(slot: FeedSlot) -> bool:
 
 def _end_torn_line(path: str) -> bool:
     """Return whether the last line of the file at *path* had no end; it has one now."""
-    with suppress(OSError):  # the feed itself reports it
-        if Path(path).is_file() and Path(path).stat().st_size:
-            with Path(path).open("r+b") as file:
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-                    return True
+    with suppress(OSError), open_file(path, "r+b") as file:  # the feed itself reports it
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+                return True
     return False
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
+from dedup_middleware.plugin import messages
+from dedup_middleware.plugin.disk_queues import keeping, priorities_in, slots_in
 from dedup_middleware.plugin.extension import DedupExtension
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
     slot, at a priority far below all others, which it loses when it is taken out. So a JOBDIR is stored in Scrapy's own
     way, and can be resumed with either queue. Where a guess has risen, the second tier of the slot moves one level
     down: what waits above it is judged again when its turn comes.
+
+    A JOBDIR of a crawl that was killed is resumed with all that waits in it, also what its `active.json` does not name.
     """
 
     def __init__(
@@ -39,9 +43,9 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         downstream_queue_cls: Any,
         key: str,
         slot_startprios: dict[str, Iterable[int]] | None = None,
-        **kwargs: Any,
+        *,
+        start_queue_cls: Any = None,
     ) -> None:
-        super().__init__(crawler, downstream_queue_cls, key, slot_startprios, **kwargs)
         self._extension: DedupExtension | None = None
         self._levels: dict[str, int] = {}
         """Slot -> the level of its second tier; the first requests that are put off in a crawl have 1."""
@@ -49,10 +53,39 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         """Slot -> its requests above that level."""
         self._served: Counter[str] = Counter()
         """Slot -> requests that were served since its second tier was judged last."""
-        for slot, priorities in (slot_startprios or {}).items():
+        self._unreadable: set[str] = set()
+        """The queues of which requests could not be read."""
+        self._has_lost = False
+        startprios: Any = slot_startprios or {}
+        if key and isinstance(startprios, dict):  # else it is of another kind of queue, and refused
+            downstream_queue_cls, start_queue_cls = (
+                keeping(kind, self._lose) for kind in (downstream_queue_cls, start_queue_cls)
+            )
+            startprios = dict.fromkeys(slots_in(key), ()) | startprios
+        super().__init__(crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls)
+        # All that waited in them was taken out before the crawl was killed.
+        self.pqueues = {slot: queue for slot, queue in self.pqueues.items() if len(queue)}
+
+    def pqfactory(self, slot: str, startprios: Iterable[int] = ()) -> Any:
+        """Return the queue of *slot*, with all that it has on disk."""
+        queue = super().pqfactory(slot)
+        if self.key:
+            startprios = {*startprios, *priorities_in(queue.key)}
+        queue.init_prios(startprios)
+        if len(queue):
             # What was learned is gone: all is judged again.
-            self._levels[slot] = 1 + max((_level(-priority) for priority in priorities), default=0)
-            self._first[slot] = len(self.pqueues[slot])
+            self._levels[slot] = 1 + max(_level(-priority) for priority in startprios)
+            self._first[slot] = len(queue)
+        return queue
+
+    def _lose(self, path: str, number: int, cause: str) -> None:
+        """Count and report that so many requests of the queue at *path* cannot be read."""
+        self._has_lost = True
+        if (extension := self.crawler.get_extension(DedupExtension)) is not None:
+            extension.count("requests_unreadable", number)
+            if path not in self._unreadable:
+                extension.warn(messages.unreadable(path, number, cause))
+        self._unreadable.add(path)
 
     @property
     def _order(self) -> RequestOrder | None:
@@ -87,6 +120,18 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
 
         Where no slot can, it is Scrapy's choice.
         """
+        request = self._pop()
+        while self._has_lost:
+            self._has_lost = False
+            for slot in [*self._first]:
+                if slot not in self.pqueues:
+                    self._forget(slot)
+                elif self._first[slot] > len(self.pqueues[slot]):
+                    self._first[slot] = len(self.pqueues[slot])
+            request = request or self._pop()
+        return request
+
+    def _pop(self) -> Request | None:
         order, request, slot = self._order, None, ""
         for move in range(MOST_MOVES):
             request = self._pop_of(self._turn(order))
@@ -110,9 +155,12 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             self._served[slot] += 1
         else:
             # Nothing waits there: a crawl meets more hosts than it could remember.
-            self._levels.pop(slot, None)
-            del self._first[slot], self._served[slot]
+            self._forget(slot)
         return request
+
+    def _forget(self, slot: str) -> None:
+        self._levels.pop(slot, None)
+        del self._first[slot], self._served[slot]
 
     def _put_off(self, request: Request, level: int) -> None:
         request.priority -= LEVEL * level

@@ -16,6 +16,7 @@ from msgspec.structs import asdict, replace
 
 from dedup_middleware.common import permissions
 from dedup_middleware.common.bounded import loads
+from dedup_middleware.common.plain_files import DEVICES, FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
 from dedup_middleware.model import VerdictKind, is_marked
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import BinaryIO
 
+    from dedup_middleware.common.plain_files import Kinds
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.settings import Config
 
@@ -210,7 +212,7 @@ class RecordLog:
                 raise RecordsError(f"DEDUP_LOG = {str(path)!r} has no records", "set another path", misnamed=True)
             self._is_torn = ends_torn(path)
             # Without a buffer: what several processes append stays a line each.
-            self._file = path.open("ab", buffering=0)
+            self._file = open_file(path, "ab", (*FILES, *DEVICES), buffering=0)
         except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
             detail = getattr(error, "strerror", None) or error
             misnamed = not isinstance(error, OSError) or error.errno in PATH_ERRORS
@@ -244,7 +246,7 @@ class RecordLog:
 
 def _is_ours(path: Path) -> bool:
     """Return whether the file *path* has records, by its beginning; an empty one has, and one with a torn line."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         *whole_lines, rest = file.read(_START).split(b"\n")
     if not whole_lines:
         return any(rest[: len(first)] == first[: len(rest)] for first in (_PAGE, _CRAWL))
@@ -255,9 +257,9 @@ def ends_torn(path: Path) -> bool:
     """Return whether the last line of the file *path* lacks its end, because its writer was killed."""
     if not path.is_file() or not path.stat().st_size:
         return False
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
+        return bool(file.read(1) != b"\n")
 
 
 def log_exists(path: Path) -> bool:
@@ -303,16 +305,20 @@ def pass_through_logs_beside(path: Path) -> list[Path]:
 # --- reading
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open the records at *path*; :class:`RecordsError` if it does not exist or cannot be read."""
+def opened(path: Path, kinds: Kinds = (*FILES, *STREAMS)) -> BinaryIO:
+    """Open the records at *path*; :class:`RecordsError` if it does not exist or cannot be read.
+
+    They may come from another program, as at ``/dev/stdin``, unless they are none of these *kinds*.
+    """
     try:
-        return path.open("rb")
+        file: BinaryIO = open_file(path, kinds=kinds)
     except FileNotFoundError:
         raise RecordsError(
             f"No records found at {path}", "Run a crawl first, or use -s DEDUP_LOG=PATH or --spider NAME."
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate
         raise _unreadable(path, error) from error
+    return file
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> RecordsError:
@@ -368,7 +374,7 @@ def crawl_lines(path: Path) -> Iterator[CrawlLine]:
 
 
 def _from_the_end(path: Path) -> Iterator[Record | CrawlLine]:
-    with opened(path) as file:
+    with opened(path, FILES) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 2 * MAX_LINE))
         found = file.read().split(b"\n")
     for line in reversed(found):

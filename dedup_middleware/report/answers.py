@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from dedup_middleware.common import bounded, permissions
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.records.file import MAX_LINE, ends_torn
@@ -91,7 +92,7 @@ class Answers:
         try:
             permissions.make_file(self.path)
             begin = "\n" * ends_torn(self.path)
-            with self.path.open("a", encoding="ascii", newline="\n") as file:
+            with open_file(self.path, "a", encoding="ascii", newline="\n") as file:
                 file.write(f"{begin}{json.dumps(asdict(answer))}\n")
         except OSError as error:
             raise RecordsError(
@@ -101,7 +102,7 @@ class Answers:
 
 
 def _lines(path: Path) -> list[bytes]:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return [line or b"" for line in bounded.lines(file, MAX_LINE)]
 
 

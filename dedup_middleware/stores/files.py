@@ -8,6 +8,7 @@ import platform
 import re
 import secrets
 import shutil
+import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from dedup_middleware.common import permissions
 from dedup_middleware.common.bounded import loads
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.errors import ConfigError, StoreCorruptError
 from dedup_middleware.model import now
 from dedup_middleware.stores import refusals
@@ -129,9 +131,15 @@ class Place:
         marker, database = self.path / _MARKER, self.path / DATABASE
         if not marker.exists():
             permissions.make_file(marker)
-            marker.write_text(json.dumps({"kind": _KIND.format(self.scheme)}), encoding="ascii")
+            with open_file(marker, "w", encoding="ascii") as file:
+                file.write(json.dumps({"kind": _KIND.format(self.scheme)}))
         permissions.make_folder(database)
-        contents = [file for file in database.iterdir() if file.suffix in _CONTENTS and file.stat().st_size]
+        modes = {file: file.stat() for file in database.iterdir()}
+        for file, status in modes.items():
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                # An engine would wait for the other end of a pipe.
+                raise refusals.corrupt(self.uri, f"{DATABASE}/{file.name} is not a file")
+        contents = [file for file, status in modes.items() if file.suffix in _CONTENTS and status.st_size]
         if contents and not (database / _CURRENT).exists():
             raise refusals.corrupt(self.uri, f"{DATABASE}/{_CURRENT} is missing")
         return database
@@ -192,7 +200,7 @@ def kind_of(path: Path) -> str | None:
     file = path / _MARKER if path.is_dir() else path
     if not file.is_file():
         return None
-    with file.open("rb") as opened:
+    with open_file(file) as opened:
         # A foreign file may be of any size. SQLite itself would change one.
         start = opened.read(_MAX_MARKER_BYTES)
     if start.startswith(_MAGIC):
@@ -228,7 +236,7 @@ class Holder(msgspec.Struct, frozen=True):
     @classmethod
     def read(cls, path: Path) -> Holder | None:
         """Return the holder in the file *path*; ``None`` if it is missing or not valid."""
-        with suppress(OSError, ValueError), path.open("rb") as file:
+        with suppress(OSError, ValueError), open_file(path) as file:
             return msgspec.json.decode(file.read(_MAX_HOLDER_BYTES), type=cls)
         return None
 

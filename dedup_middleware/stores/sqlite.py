@@ -126,7 +126,7 @@ class SQLiteStore(Store):
         is_windows = os.name == "nt"  # where a folder cannot be synced, and what is only read neither
         for path in (self._log,) if is_windows else (self._log, self._path.parent):
             with suppress(FileNotFoundError):
-                descriptor = os.open(path, os.O_RDWR if is_windows else os.O_RDONLY)
+                descriptor = os.open(path, os.O_RDWR if is_windows else os.O_RDONLY | os.O_NONBLOCK)
                 try:
                     os.fsync(descriptor)
                 finally:

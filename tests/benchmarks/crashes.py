@@ -13,10 +13,9 @@ a first crawl: a second one, into a feed of its own, is to have what the first o
 changed since.
 
 Prints for each kind of chain: kills; chains, and how many of their last crawls ended with exit status 0; last crawls
-that never ended and were begun again (queuelib's fault: killed while it removes an empty queue of a JOBDIR, it counts a
-request there that it cannot read); stores that did not open; stories of which a page was dropped and none is where its
-item belongs; pages dropped in favour of themselves; chains that dropped what cannot be stored; and distinct pages of a
-story that were kept beyond the first, a kill, beside the bound that the documentation gives: checkpoint interval +
+that never ended and were begun again; stores that did not open; stories of which a page was dropped and none is where
+its item belongs; pages dropped in favour of themselves; chains that dropped what cannot be stored; and distinct pages
+of a story that were kept beyond the first, a kill, beside the bound that the documentation gives: checkpoint interval +
 concurrency, and a batch. Pages that a crawl keeps without being killed, because it may not drop them, do not count:
 they are ``kept``.
 """

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.common import permissions
+from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.common.registry import required
 from dedup_middleware.errors import ConfigError
 
@@ -49,7 +50,7 @@ def save(figure: Any, path: Path) -> None:
     suffix = path.suffix.lower()
     with required("matplotlib", "--plot", extra="compare").rc_context({"svg.hashsalt": "dedup"}):
         try:
-            with permissions.replaced(path, partial(_is_picture, path)) as file:
+            with permissions.replaced(path, partial(_is_picture, path), is_named=True) as file:
                 figure.savefig(file, dpi=160, metadata=_METADATA[suffix], format=suffix[1:])
         except OSError as error:
             raise ConfigError(_UNWRITABLE.format(path, error.strerror)) from error
@@ -58,7 +59,7 @@ def save(figure: Any, path: Path) -> None:
 def _is_picture(path: Path, start: bytes) -> bool:
     """Return whether *path*, which begins with *start*, is a picture of ours: a PDF has its maker near its end."""
     if start.startswith(b"%PDF"):
-        with path.open("rb") as file:
+        with open_file(path) as file:
             file.seek(max(0, path.stat().st_size - _END))
             start = file.read()
     return _MAKER.encode("ascii") in start
