@@ -213,7 +213,7 @@ class Library(Listener):
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages.keys() | claims.keys()
             elif kind == b"b":
-                assert decode(value)[PAGES_SHOWN] >= 1
+                assert decode(value)[PAGES_SHOWN][0] >= 1
             elif kind == b"j":
                 assert b"v" + encode_number(decode_number(value)) + rest in pairs
             elif kind == b"v":

@@ -373,7 +373,7 @@ class _Alignment:
         gaps = [*self._gaps(sentence, places)]
         names = self._names(sentence.text) if any(w[:1].isupper() for here, _ in gaps for w in here) else frozenset()
         found = [
-            Edit(kind, " ".join(here), " ".join(there), sentence.text)
+            Edit(kind, joined(here), joined(there), sentence.text)
             for here, there in gaps
             if (kind := self._kind_of(here, there, names)) is not None
         ]
@@ -467,6 +467,18 @@ def _gap(here: list[str], there: list[str], *, is_inside: bool = True) -> Iterat
     # What a sentence lacks at its ends is left out: "For children." is no part of "Not for children."
     if here or (there and (is_inside or not NEGATIONS.isdisjoint(map(str.casefold, there)))):
         yield here, there
+
+
+def joined(words: Iterable[str]) -> str:
+    """Return *words* as they are written: with a space between two, but for scripts that have none.
+
+    >>> joined(["关", "键", "5", "trams"])
+    '关键 5 trams'
+    """
+    text = ""
+    for word in words:
+        text += word if not text or (is_unspaced(text[-1]) and is_unspaced(word)) else f" {word}"
+    return text
 
 
 def _passage(run: list[_Sentence], limit: int) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.checks.edits import NEGATIONS
+from dedup_middleware.checks.edits import NEGATIONS, joined
 from dedup_middleware.checks.table import Edit, Kind
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import plain, weight
@@ -105,7 +105,8 @@ def _edits(name: str, other: str, is_slip: Callable[[Sequence[str], Sequence[str
     start = begin = 0
     for block in Indel.editops(folded_here, folded_there).as_matching_blocks():
         own, instead = folded_here[start : block.a], folded_there[begin : block.b]
-        written, replaced = " ".join(here[start : block.a]), " ".join(there[begin : block.b])
+        words = here[start : block.a]
+        written, replaced = joined(words), joined(there[begin : block.b])
         start, begin = block.a + block.size, block.b + block.size
         if "".join(own) == "".join(instead):
             continue
@@ -114,7 +115,7 @@ def _edits(name: str, other: str, is_slip: Callable[[Sequence[str], Sequence[str
         elif own and instead:
             yield Edit(Kind.TITLE, written, replaced, name)
         elif own:
-            tells = _tells([word for word in written.split() if word.casefold() not in folded_there])
+            tells = _tells([word for word in words if word.casefold() not in folded_there])
             yield Edit(Kind.TITLE if tells else Kind.TITLE_WORDS, written, "", name)
         elif any(_SYMBOL.fullmatch(word) or word in NEGATIONS for word in instead):
             yield Edit(Kind.TITLE, "", replaced, name)

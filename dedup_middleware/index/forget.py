@@ -72,7 +72,8 @@ def choose(
 def forget(index: Index, chosen: Chosen) -> None:
     """Remove the *chosen* pages, 1 ms each: a batch a page, so that what a crash leaves is whole.
 
-    Duplicates go first: each has its original as long as it is there.
+    Duplicates go first: each has its original as long as it is there. What a host has shown goes with its last page;
+    reads every page.
     """
     store = index.store
     numbers = [*sorted(chosen.duplicates), *sorted(chosen.originals)]
@@ -81,3 +82,6 @@ def forget(index: Index, chosen: Chosen) -> None:
         index.remove(step)
         items = index.dropped.get(key for number in step for key in index.dropped.of_page(number))
         store.write([], index.dropped.deletes(items), sync=True)
+    left = {schema.shown_key(page.url, store.header.key) for page in index.pages()}
+    shown = [key for key, _ in store.scan(*schema.SHOWN) if key not in left]
+    store.write([], shown, sync=True)

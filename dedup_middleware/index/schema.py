@@ -73,7 +73,7 @@ def within(prefix: bytes) -> tuple[bytes, bytes]:
 
 
 NEXT_PLACE_KEY = b"n"
-PAGES, DUPLICATES = map(within, (b"p", b"o"))
+PAGES, DUPLICATES, SHOWN = map(within, (b"p", b"o", b"b"))
 OVERRIDES, WORKERS, CLAIMED = map(within, (b"x", b"w", b"g"))
 DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
 
