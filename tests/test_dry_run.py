@@ -28,14 +28,17 @@ def told(outcome: Outcome) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def later(site: Site) -> list[dict[str, str]]:
-    """Return three pages that an earlier crawl has, copies of them, new pages, their copies, and a better copy."""
+    """Return three pages that an earlier crawl has, copies of them, new pages, their copies, a view, and a fact."""
     earlier = [{"url": site.add(f"/{n}", article(f"Page {n}", story(n)))} for n in range(3)]
     copies = [site.add(f"/copy/{n}", blog(f"Copy {n}", story(n)), host=1) for n in (0, 1)]
     new = [site.add(f"/new/{n}", article(f"New {n}", story(n))) for n in (10, 11)]
     more = [site.add(f"/more/{n}", blog(f"More {n}", story(n)), host=2) for n in (10, 11, 2)]
     printed = blog("Print", story(12)).replace("</head>", '<link rel="canonical" href="/own"></head>')
     views = [site.add("/print", printed), site.add("/own", article("Own", story(12)))]
-    return [*earlier, *({"url": url} for url in (*copies, *new, *more, *views))]
+    other = site.add(
+        "/other", blog("Other", [*story(0)[:-1], f"It was told {len(story(0))} times in all of 1,204 places."]), host=3
+    )
+    return [*earlier, *({"url": url} for url in (*copies, *new, *more, *views, other))]
 
 
 @pytest.mark.parametrize("kind", ["default", "sqlite", "redis"])

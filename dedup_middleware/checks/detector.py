@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.checks.page_changes import changes_of
 from dedup_middleware.checks.proof import Proof, Prover
-from dedup_middleware.checks.subject import Subject, relation_of
+from dedup_middleware.checks.subject import Subject, is_same_page, relation_of
 from dedup_middleware.checks.table import allowed_edits
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import host_of
@@ -137,7 +136,8 @@ class Detector:
         match = replace(match_of(page, original, distinctive), counted=distinctive.beside(original))
         proof = self._proof_of(Subject.of(page), match)
         match = replace(match, score=proof.score)
-        if not has_enough(page, distinctive) and not _shows_same(page, original):
+        is_enough = has_enough(page, distinctive) or _shows_same(page, original)
+        if not is_enough and not (page.fingerprint.is_whole and proof.rejection is None):
             verdict = Verdict(VerdictKind.UNCHECKED, match, Reason.TOO_LITTLE_TEXT)
         elif proof.rejection is None:
             verdict = Verdict(VerdictKind.DUPLICATE, match, self._how(page, match))
@@ -296,8 +296,7 @@ class Detector:
         equal = [
             Match(original, 1.0, frozenset(page.fingerprint.weights))
             for original in self.index.shows_same(page, found, _MAX_MATCHES)
-            if original.features == (page.features and page.features.stored())
-            and is_same_address(page.url, original.url)
+            if is_same_page(page, original)
         ]
         best = self._provisional(page, equal, Distinctive({}))
         is_copy = best.kind is VerdictKind.DUPLICATE
@@ -343,9 +342,6 @@ class Detector:
         return replace(related, kind=kind, changes=verdict.changes)
 
     def _proof_of(self, subject: Subject, match: Match) -> Proof:
-        if subject.page.fingerprint.is_whole and not subject.is_item:
-            # Of little text, all that is shown is one clause.
-            return Proof(match.score, None if match.score == 1 else Rejection(Reason.BELOW_THRESHOLD))
         return self.prover.check(subject, match.original, match.score, match.counted or subject.weights.keys())
 
     def _how(self, page: Page, match: Match) -> str:

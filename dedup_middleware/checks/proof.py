@@ -11,7 +11,7 @@ from dedup_middleware.checks.edits import Context, Original, compare, is_free_li
 from dedup_middleware.checks.item_check import hash_of
 from dedup_middleware.checks.item_values import is_url
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
-from dedup_middleware.checks.subject import Subject, has_other_template, relation_of
+from dedup_middleware.checks.subject import Subject, has_other_template, is_same_page, relation_of
 from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, allowed_edits, rejection_of
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, is_passing, text_hash
@@ -71,8 +71,16 @@ class Prover:
         relation, there = relation_of(subject.page, original), _There(self.lookup, subject, original)
         if there.has_no_text:
             return Proof(score, Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT))
+        if subject.page.fingerprint.is_whole and not subject.is_item:
+            return self._little(subject, there)
         if relation is Relation.SAME_SITE:
             return self._equal(subject, there, score)
+        return self._compared(subject, there, relation, score, counted)
+
+    def _compared(
+        self, subject: Subject, there: _There, relation: Relation, score: float, counted: AbstractSet[bytes]
+    ) -> Proof:
+        """Return whether what differs is allowed by the table."""
         allowed = allowed_edits(relation, drops_reworded=self.drops_reworded)
         edits = [*self._names(subject, there, relation), *self._values(subject, there, relation)]
         if relation is Relation.SAME_ADDRESS:
@@ -87,7 +95,7 @@ class Prover:
         if not subject.is_item:
             lines = [line for line in lines if not there.is_known(line)]
         known = Original(other, (there.features.title, there.features.heading))
-        found = compare(lines, known, self._context(subject, original, relation, counted))
+        found = compare(lines, known, self._context(subject, there.page, relation, counted))
         edits += found.edits
         rejection = rejection_of(found.edits, allowed)
         if relation is Relation.SAME_ADDRESS and rejection is not None:
@@ -126,6 +134,15 @@ class Prover:
         if digest and digest == there.page.exact_digest:
             return False
         return is_cut(subject.lines) or is_cut(there.lines)
+
+    # --- little text
+
+    def _little(self, subject: Subject, there: _There) -> Proof:
+        """Return whether a page with little text, which is one clause with all that it shows, is the same page."""
+        if not subject.weights.keys() <= there.hashes or not is_same_page(subject.page, there.page):
+            return Proof(0.0, Rejection(Reason.BELOW_THRESHOLD))
+        edits = (*self._values(subject, there, Relation.SAME_ADDRESS),)
+        return Proof(1.0, rejection_of(edits, allowed_edits(Relation.SAME_ADDRESS)), edits)
 
     # --- another address of one site
 

@@ -68,3 +68,9 @@ def has_other_template(page: Page, original: StoredPage) -> bool:
     here, there = (page.features or PageFeatures()).template, (original.features or PageFeatures()).template
     both = sorted(here | there)[: max(len(here), len(there))]
     return sum(each in here and each in there for each in both) < SAME_TEMPLATE * len(both)
+
+
+def is_same_page(page: Page, original: StoredPage) -> bool:
+    """Return whether *page* is at the address of *original*, and shows the same around its text."""
+    is_shown = original.features == (page.features and page.features.stored())
+    return is_shown and is_same_address(page.url, original.url)
