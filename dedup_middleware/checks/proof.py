@@ -152,7 +152,7 @@ class Prover:
         What stands around the text is its own if the original has not shown it, nor several pages of the site.
         """
         edits = [*self._own_text(subject, there), *self._names(subject, there, Relation.SAME_SITE)]
-        edits += [Edit(Kind.SHOWN, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)]
+        edits += [Edit(Kind.VALUE, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)]
         edits += self._own_content(subject, there)
         rejection = rejection_of(edits, allowed_edits(Relation.SAME_SITE))
         if rejection is None and not subject.is_item and subject.page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
@@ -256,14 +256,16 @@ class Prover:
         texts = _shown(subject)
         names = {titles.row_of(part) for name in subject.names for part in titles.parts(name)}
         for value in own:
-            if _is_given(value, subject.page.url, *texts):
-                yield Edit(Kind.GIVEN, f"{value.field}: {value.written}")
-            elif value.words not in names and not (
-                is_view(value.words, subject.page.url, there.page.url)
-                if relation is Relation.SAME_ADDRESS
-                else there.shows(value) or self._is_sites_value(subject, value)
-            ):
-                yield Edit(Kind.SHOWN, f"{value.field}: {value.written}")
+            is_no_edit = not _is_given(value, subject.page.url, *texts) and (
+                value.words in names
+                or (
+                    is_view(value.words, subject.page.url, there.page.url)
+                    if relation is Relation.SAME_ADDRESS
+                    else there.shows(value) or self._is_sites_value(subject, value)
+                )
+            )
+            if not is_no_edit:
+                yield Edit(Kind.VALUE, f"{value.field}: {value.written}")
 
     def _is_sites_value(self, subject: Subject, value: Value) -> bool:
         """Return whether *value* is of the publication: a link, a date by itself, the name of a section."""

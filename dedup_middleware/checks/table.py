@@ -41,8 +41,7 @@ class Kind(Enum):
     TITLE = "words replaced in an otherwise equal title, a number more, another short title"
     TITLE_WORDS = "words added to the title"
     HEADLINE = "another headline"
-    SHOWN = "another short value, which the page shows"
-    GIVEN = "another short value, from elsewhere"
+    VALUE = "another short value of the item"
     CONTENT = "pictures, files and other content beside the text; values that only this page of the site shows"
     TOO_LONG = "text too long to be compared"
 
@@ -99,8 +98,7 @@ _REASONS = {
     Kind.TITLE: Reason.OTHER_TITLE,
     Kind.TITLE_WORDS: Reason.OTHER_TITLE,
     Kind.HEADLINE: Reason.OTHER_TITLE,
-    Kind.SHOWN: Reason.ITEM_FIELD_DIFFERS,
-    Kind.GIVEN: Reason.ITEM_FIELD_DIFFERS,
+    Kind.VALUE: Reason.ITEM_FIELD_DIFFERS,
     Kind.CONTENT: Reason.DIFFERENT_CONTEXT,
     Kind.TOO_LONG: Reason.NOT_COMPARED,
 }
