@@ -1,17 +1,17 @@
 """Finds what has changed on a page since it was stored: in its title and heading, its main text, and what is no text.
 
-The frame (menus, teasers, other people's comments) does not count, nor does a date, a time or a count that stands by
-itself in the text: they differ between two fetches of one page.
+The frame (menus, teasers, other people's comments) does not count, nor does an age by itself, "2 hours ago": it differs
+between two fetches of one page. All else in the text is content: a date, a price, opening hours, a count.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.checks.edits import is_dated
-from dedup_middleware.extraction.features import all_facts, has_number
+from dedup_middleware.extraction.features import is_age
 from dedup_middleware.model import Changes, PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import is_label, one_line, sentences
@@ -55,13 +55,13 @@ def changes_between(before: Iterable[str], now: Iterable[str]) -> Changes:
     >>> found.inserted, found.replaced
     (('Few left.',), (('12 people came.', '14 people came.'),))
     """
-    old, new = _compared(before), _compared(now)
+    old, new = ([*islice(_compared(text), MAX_SENTENCES)] for text in (before, now))
     inserted, deleted, replaced = list[str](), list[str](), list[tuple[str, str]]()
     gone, come = list[str](), list[str]()
-    for block in [*Indel.opcodes([key for key, _ in old], [key for key, _ in new]), None]:
+    for block in [*Indel.opcodes(old, new), None]:
         if block is not None and block.tag != "equal":
-            gone += [line for _, line in old[block.src_start : block.src_end]]
-            come += [line for _, line in new[block.dest_start : block.dest_end]]
+            gone += old[block.src_start : block.src_end]
+            come += new[block.dest_start : block.dest_end]
             continue
         for line in come:
             likes = (Indel.normalized_similarity(other, line) for other in gone[:_NEAR])
@@ -77,18 +77,10 @@ def changes_between(before: Iterable[str], now: Iterable[str]) -> Changes:
     return Changes(tuple(inserted), tuple(deleted), tuple(replaced))
 
 
-def _compared(text: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the sentences of *text* that are compared, each with what is equal for two that differ in a count only."""
-    return [*_with_keys(text)][:MAX_SENTENCES]
-
-
-def _with_keys(text: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _compared(text: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences of *text* that are compared."""
     for paragraph in text:
         for sentence in sentences(paragraph):
             line = one_line(sentence)
-            if not is_label(line) or not has_number(line):
-                yield line, line
-            elif not is_dated(line):
-                # "114/2024" may be the name of a case.
-                is_count = any(map(str.isalpha, line)) and not all_facts([line], counts=False)
-                yield "".join(c for c in line if not c.isdecimal()) if is_count else line, line
+            if not (is_label(line) and is_age(line)):
+                yield line

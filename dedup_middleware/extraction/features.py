@@ -190,6 +190,18 @@ def is_passing(text: str) -> bool:
     return bool(words) and (_AGO.search(bare) is not None or all(map(_READERS.match, words)))
 
 
+def is_age(text: str) -> bool:
+    """Return whether the short *text* tells how long ago its page was made, and nothing else.
+
+    >>> [is_age(text) for text in ("Posted 2 hours ago", "Just now", "vor 3 Stunden", "3小时前", "2 hours", "9 May")]
+    [True, True, True, True, False, False]
+    """
+    text = folded(text) if len(text) <= _MAX_DATE else ""
+    words = _WORDS.findall(text)
+    has_passed = _AGO.search(text) is not None or any(map(_NOW.fullmatch, words))
+    return has_passed and all(map(_OF_AGE.fullmatch, words))
+
+
 # The pages of a site have most of their short texts in common. 3 MB at the most.
 _without_date = lru_cache(maxsize=2048)(lambda text: _without_times(folded(text), ""))
 
@@ -241,6 +253,12 @@ _READERS = re.compile(
 _CLOCK = re.compile(r"\d\d?:\d\d")
 _AGO = re.compile(r"\bago\b|\bvor\b|\bhace\b|il y a|\bfa\b|назад|前\Z")
 _PUBLISHED = re.compile(r"(?:publi|updat|post)\w*|last|on|at|am|um|uhr|le|el|de|stand|(?:发布|更新|時間|时间)\w*")
+_NOW = re.compile(r"now|today|yesterday|heute|gestern|hier|ayer|hoy|сегодня|вчера|刚刚|剛剛|昨天|今天")
+# What an age is made of.
+_OF_AGE = re.compile(
+    rf"{_NOW.pattern}|{_PUBLISHED.pattern}|ago|vor|hace|il|y|fa|назад|just|an?|einer?|[秒分钟鐘小时時天周週个個月年]+前|"
+    r"(?:sec|min|hour|day|week|month|year|stunde|tag|woche|monat|jahr|heure|jour|semaine|mois|hora|día|semana)\w*"
+)
 _VERSION_POINTS = 2
 # A URL, a path, a date, a token or a time in milliseconds rather than a text: "a/b.js", "2024-05-01T10:00", "826d9947".
 _IDENTIFIER = re.compile(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$|^\d{9,}$")
