@@ -184,6 +184,8 @@ class ItemContent:
     """Whether their texts are long enough to be compared."""
     texts: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Their texts, until they are stored."""
+    shown: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Their short values, each with its field, as they are shown: ``price: 20``. Until they are stored."""
     digest: bytes = b""
     """8 bytes that change with any character of their texts and values; empty if unknown."""
 

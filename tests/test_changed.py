@@ -91,11 +91,38 @@ def test_what_stands_around_the_content_is_none(now: str) -> None:
 
 @pytest.mark.parametrize(
     ("was", "now"),
-    [("1,204 views", "1,310 views"), ("Posted on 3 May 2026", "Posted on 4 May 2026"), ("12 comments", "14 comments")],
+    [
+        ("1 hour ago", "2 hours ago"),
+        ("Posted yesterday", "Posted 2 days ago"),
+        ("Just now", "vor 5 Minuten"),
+        ("3小时前", "昨天"),
+    ],
 )
-def test_a_count_or_a_date_by_itself_is_none(was: str, now: str) -> None:
+def test_an_age_by_itself_is_none(was: str, now: str) -> None:
     before = page([*TEXT[:3], was, *TEXT[3:]])
     assert verdict_of(before, before.replace(was, now)) == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("Deadline: 9 May", "Deadline: 30 June"),
+        ("Saturday 9 May 2026", "Saturday 16 May 2026"),
+        ("Open 10:00 - 18:00", "Open 12:00 - 16:00"),
+        ("Price: 20 euros", "Price: 25 euros"),
+        ("12 members", "14 members"),
+        ("2 days", "3 days"),
+        ("今天12度", "今天15度"),
+    ],
+)
+def test_any_other_line_of_the_text_is_one_with_both_wordings(was: str, now: str) -> None:
+    before = page([*TEXT[:3], was, *TEXT[3:]])
+    with Deduplicator() as dedup:
+        dedup.add(URL, before)
+        found = dedup.add(URL, before.replace(was, now))
+    assert found.verdict == "changed"
+    assert found.changes is not None
+    assert found.changes.replaced == [(was, now)]
 
 
 def test_a_change_is_named_in_sentences() -> None:
@@ -196,6 +223,19 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
     assert len(third.dropped) == 6
 
 
+@pytest.mark.parametrize("unchanged", ["keep", "drop", "tag"])
+def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path: Path, paper, unchanged: str) -> None:
+    for price in (12, 14):
+        found = crawled(
+            tmp_path,
+            [{**step, "cb_kwargs": {"price": price}} for step in paper()],
+            DEDUP_UNCHANGED=unchanged,
+        )
+    changed = [r for r in found.records if r.get("verdict") == "changed"]
+    assert len(changed) == len(found.kept) == 5
+    assert all(r["changes"]["replaced"] == [("price: 12", "price: 14")] for r in changed)
+
+
 def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
     def steps(price: str) -> list[dict[str, Any]]:
         return [{**step, "cb_kwargs": {"price": price}} for step in paper()]
@@ -206,7 +246,7 @@ def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
     assert len(other.kept) == 5
     changed = [r for r in other.records if r.get("verdict") == "changed"]
     assert len(changed) == 5
-    assert all(r["changes"]["inserted"] == ["price: 14 EUR"] for r in changed)
+    assert all(r["changes"]["replaced"] == [("price: 12 EUR", "price: 14 EUR")] for r in changed)
     assert crawled(tmp_path, steps("14 EUR"), **DROP).kept == []
     # One that is gone is another item, too.
     assert len(crawled(tmp_path, paper(), **DROP).kept) == 5

@@ -9,15 +9,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.item_values import WEB, Value, item_fields, item_values, prose_in, short_values
-from dedup_middleware.checks.page_changes import UNKNOWN
+from dedup_middleware.checks.page_changes import NOT_SHOWN, changes_between
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.values import is_markup
-from dedup_middleware.extraction.features import MAX_TITLE
+from dedup_middleware.extraction.features import MAX_TITLE, is_age
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import Changes, ItemContent, PageFeatures
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, one_line
 from dedup_middleware.text.words import without_numbering
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class ItemCheck:
 def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> ItemContent:
     """Return what an original's *items* contain together: what they were *known* to contain if they are the same."""
     if known is not None and _digest(items) == known.digest != b"":
-        return replace(known, texts=tuple(text for item in items for text in item.texts))
+        return replace(known, texts=tuple(text for item in items for text in item.texts), shown=_shown(items))
     weights: dict[bytes, int] = {}
     values: set[bytes] = set()
     texts: list[str] = []
@@ -115,32 +115,60 @@ def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> I
         values.update(map(hash_of, item.values))
         texts += item.texts
     has_text = sum(weights.values()) >= MIN_TEXT_WEIGHT
-    return ItemContent(frozenset(weights), frozenset(values), has_text, tuple(texts), _digest(items))
+    return ItemContent(frozenset(weights), frozenset(values), has_text, tuple(texts), _shown(items), _digest(items))
+
+
+def _shown(items: Iterable[ItemText]) -> tuple[str, ...]:
+    lines = (f"{value.field}{_IS}{one_line(value.written)}" for item in items for value in item.values)
+    return tuple(dict.fromkeys(lines))
 
 
 def _digest(items: Iterable[ItemText]) -> bytes:
     """Return 8 bytes that change with any character of the texts and values of *items*, in whatever order they come.
 
-    Of markup, with any character of it: a picture or a struck word is in no text.
+    Of markup, with any character of it: a picture or a struck word is in no text. Lines that are an age do not count.
     """
     written = sorted(
-        json.dumps([[*item.texts], sorted((v.field, v.written) for v in item.values), sorted(item.raw)])
+        json.dumps(
+            [
+                [line for line in item.texts if not is_age(line)],
+                sorted((v.field, v.written) for v in item.values),
+                sorted(item.raw),
+            ]
+        )
         for item in items
     )
     return sha256("\n".join(written).encode()).digest()[:_DIGEST_BYTES]
 
 
-def item_changes(items: Sequence[ItemText], known: ItemContent) -> Changes:
-    """Return what *items* contain that is not in what they were *known* to contain; nothing if that is the same."""
+def item_changes(
+    items: Sequence[ItemText], known: ItemContent, before: Callable[[], tuple[Sequence[str], Sequence[str]]]
+) -> Changes:
+    """Return how *items* differ from what they were *known* to contain; falsy if they do not.
+
+    *before* returns the texts and the values that the store has of them.
+    """
     content = content_of(items, known)
     if content.digest == known.digest != b"":
         return Changes()
-    new = content.values - known.values
-    inserted = dict.fromkeys(
-        f"{value.field}{_IS}{value.written}" for item in items for value in item.values if hash_of(value) in new
-    )
-    is_shown = inserted and content.hashes <= known.hashes
-    return Changes(inserted=(*inserted,) if is_shown else (*inserted, UNKNOWN))
+    texts, values = before()
+    found = changes_between(texts, content.texts) if content.has_text and known.has_text else Changes()
+    gone = [line for line in values if line not in content.shown]
+    come = [
+        f"{value.field}{_IS}{one_line(value.written)}"
+        for item in items
+        for value in item.values
+        if hash_of(value) not in known.values
+    ]
+    replaced = list[tuple[str, str]]()
+    for line in [*come]:
+        if (old := next((each for each in gone if field_of(each) == field_of(line)), None)) is not None:
+            replaced.append((old, line))
+            gone.remove(old)
+            come.remove(line)
+    found = Changes((*come, *found.inserted), (*gone, *found.deleted), (*replaced, *found.replaced))
+    # Markup, letter case, the order of lines.
+    return found or Changes(inserted=(NOT_SHOWN,))
 
 
 def field_of(own: str) -> str:

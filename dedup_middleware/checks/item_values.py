@@ -17,6 +17,7 @@ from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.values import MAX_LEVELS, VALUES, is_markup
 from dedup_middleware.extraction import parse, texts_of
+from dedup_middleware.extraction.features import is_age
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, clauses, pieces, weight
@@ -166,9 +167,9 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
     """Return whether the value *text* of the field *name* comes from the fetch of the page at *url*: it is no content.
 
     It is a key with a digit, a count of pages, a time or a measure of the fetch, the path of the page itself, a digest,
-    or a reading of the clock; *now* is in seconds since 1970, ``None`` for any time.
+    an age, or a reading of the clock; *now* is in seconds since 1970, ``None`` for any time.
     """
-    if text.startswith("/") and url.endswith(text):
+    if is_age(text) or (text.startswith("/") and url.endswith(text)):
         return True
     if _DIGIT.search(text) is None:
         return False

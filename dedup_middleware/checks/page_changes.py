@@ -27,8 +27,8 @@ MAX_SENTENCES = 5_000
 SAME_SENTENCE = 0.5
 # Sentences that are looked at for the one that another one replaces.
 _NEAR = 5
-#: Stands for a change of text that the store does not have: of a page with several items it has only theirs.
-UNKNOWN = "(text that the store does not have)"
+#: Stands for a change that no words show: in markup, in letter case, beyond the text that is stored.
+NOT_SHOWN = "(no words)"
 
 
 def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is_cut: bool = False) -> Changes:
@@ -38,11 +38,11 @@ def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is
     """
     here, there = page.features or PageFeatures(), stored.features or PageFeatures()
     if text is None:
-        found = Changes(inserted=() if page.fingerprint.digest == stored.digest else (UNKNOWN,))
+        found = Changes(inserted=() if page.fingerprint.digest == stored.digest else (NOT_SHOWN,))
     else:
         found = changes_between(text, page.paragraphs)
         if is_cut and not found and page.fingerprint.exact_digest != stored.exact_digest:
-            found = Changes(inserted=(UNKNOWN,))
+            found = Changes(inserted=(NOT_SHOWN,))
     names = ((there.title, here.title), (there.heading, here.heading))
     renamed = [(old, new) for old, new in names if titles.row_of(old) != titles.row_of(new)]
     return found._replace(replaced=(*renamed, *found.replaced), is_shown_otherwise=here.marks != there.marks)

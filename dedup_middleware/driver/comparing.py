@@ -36,7 +36,7 @@ class GivenAgain(NamedTuple):
 def given_again(
     visit: Visit, index: Index, check: ItemCheck, wanting: Callable[[Any], frozenset[str]]
 ) -> GivenAgain | None:
-    """Return how the held items of an unchanged *visit* compare with those that the store has; ``None`` if it has none.
+    """Return how the items of an unchanged *visit* compare with those that the store has; ``None`` if it has none.
 
     *wanting* returns the kinds of the feeds that want an item. Two reads at most, mostly none. `UncheckableError` for
     an item that cannot be read.
@@ -44,9 +44,10 @@ def given_again(
     own = _own(visit, index)
     if own is None or own.item_content is None or visit.claimed is None:
         return None
-    texts = [check.read(visit.claimed, item, visit.budget) for item in visit.held]
+    texts = visit.item_texts or [check.read(visit.claimed, item, visit.budget) for item in visit.held]
     has_reached = all(own.kept.has_reached(wanting(item)) for item in visit.held)
-    return GivenAgain(texts, item_changes(texts, own.item_content), own.kept.feeds, has_reached)
+    changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
+    return GivenAgain(texts, changes, own.kept.feeds, has_reached)
 
 
 def item_verdict(

@@ -304,7 +304,7 @@ class Deduplication:
             # No item has come.
             visit.verdict = self.check_item(visit, None).verdict
             visit.verdict = replace(visit.verdict, candidates=())
-        if is_complete and visit.held and visit.verdict.kind is VerdictKind.UNCHANGED:
+        if is_complete and (visit.held or visit.item_texts) and visit.verdict.kind is VerdictKind.UNCHANGED:
             self._compare_with_itself(visit)
         while visit.held:
             item = visit.held[0]
@@ -396,7 +396,7 @@ class Deduplication:
         return None
 
     def _compare_with_itself(self, visit: Visit) -> None:
-        """Compare the held items of an unchanged page with what it gave before: if that is other, the page has changed.
+        """Compare the items of an unchanged page with what it gave before: if that is other, the page has changed.
 
         If it is the same, and all feeds have it, the items are dropped where that is wanted. They are not stored: the
         store has the page.
@@ -412,7 +412,7 @@ class Deduplication:
             self.fail(error)
         if found is not None and found.changes:
             visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=found.changes)
-        elif found is not None and found.has_reached and visit.unchanged is Unchanged.DROP:
+        elif found is not None and visit.held and found.has_reached and visit.unchanged is Unchanged.DROP:
             visit.item_texts, visit.feeds = found.texts, found.feeds
             visit.decided += [Decision(Fate.DROP, item) for item in visit.held]
             visit.held = []

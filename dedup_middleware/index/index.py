@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from dedup_middleware.index import schema, shown
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.lookup import ALL, Lookup
-from dedup_middleware.model import TEXT_LIMIT, Kept, Scope, StoredPage, now
+from dedup_middleware.model import TEXT_LIMIT, Kept, PageFeatures, Scope, StoredPage, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -340,11 +340,15 @@ def _has_given(known: StoredPage, page: Page) -> bool:
 
 
 def packed_item_text(stored: StoredPage, text: Sequence[str]) -> bytes | None:
-    """Return the text of the items of *stored*, packed beside its own *text*; ``None`` if it is that, or none."""
+    """Return text and values of the items of *stored*, packed beside its own *text*; ``None`` if its page has them."""
     content = stored.item_content
-    if content is None or not content.has_text or [*content.texts] == [*text]:
+    if content is None:
         return None
-    return schema.encode_text(content.texts, TEXT_LIMIT, text)
+    texts = content.texts if content.has_text and [*content.texts] != [*text] else ()
+    features = stored.features or PageFeatures()
+    named = f"{features.title}\n{features.heading}"
+    values = [line for line in content.shown if line.partition(": ")[2] not in named]
+    return schema.encode_item_text(texts, values, text) if texts or values else None
 
 
 def _superseded_by(stored: StoredPage, former: StoredPage, known: Iterable[StoredPage]) -> list[StoredPage]:

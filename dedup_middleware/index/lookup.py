@@ -189,8 +189,16 @@ class Lookup:
         text = self.text(original.number)
         if original.item_content is None or original.pending:
             return text
+        return self._given(original, text)[0] or text
+
+    def item_values(self, original: StoredPage) -> list[str]:
+        """Return the short values of the items of *original*, with their fields, that no title of it has. Two reads."""
+        return self._given(original, self.text(original.number))[1]
+
+    def _given(self, original: StoredPage, text: list[str]) -> tuple[list[str], list[str]]:
+        """Return what is stored of the items of *original* beside its own *text*: their texts and their values."""
         (value,) = self.store.get_many([schema.item_text_key(original.number)])
-        return text if value is None else schema.decode_text(value, text)
+        return ([], []) if value is None else schema.decode_item_text(value, text)
 
     def gave_the_same(self, page: Page, content: ItemContent, *, several: bool) -> bool:
         """Return whether an unread original still owns the same text, now that its items have this *content*.

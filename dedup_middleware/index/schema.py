@@ -62,7 +62,7 @@ Identity = Annotated[bytes, msgspec.Meta(min_length=_IDENTITY_BYTES, max_length=
 # A longer value was not written by us. A kept text has `TEXT_LIMIT` characters of at most four bytes. A page with the
 # most clauses and texts that are allowed takes 1 MB. A posting list has as many pages as make a clause boilerplate, or
 # as have open claims of one identity.
-_MAX_TEXT, _MAX_PAGE, _MAX_POSTINGS, _MAX_VALUE = 4 * 100_000, 8 * 2**20, 2**16, 2**20
+_MAX_TEXT, _MAX_PAGE, _MAX_POSTINGS, _MAX_VALUE = 4 * 120_000, 8 * 2**20, 2**16, 2**20
 
 # --- keys
 
@@ -228,6 +228,22 @@ def decode_text(value: bytes, beside: Iterable[str] = ()) -> list[str]:
         return _text(unpacked(value, _MAX_TEXT, _dictionary(beside, TEXT_LIMIT))).split("\n")
     except UnicodeDecodeError as error:
         raise UnreadableError(f"a text cannot be read: {error}") from error
+
+
+# Between the texts and the values of items; the characters of the values that are kept.
+_BETWEEN, _VALUES_LIMIT = "\n\x1e\n", 10_000
+
+
+def encode_item_text(texts: Iterable[str], values: Iterable[str], beside: Iterable[str]) -> bytes:
+    """Pack the *texts* and *values* of items in few bytes if most of them are in the text *beside*."""
+    packed = "\n".join(texts)[:TEXT_LIMIT], "\n".join(values)[:_VALUES_LIMIT]
+    return encode_text([_BETWEEN.join(packed)], TEXT_LIMIT + len(_BETWEEN) + _VALUES_LIMIT, beside)
+
+
+def decode_item_text(value: bytes, beside: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the texts and values that :func:`encode_item_text` packed."""
+    texts, _, values = "\n".join(decode_text(value, beside)).partition(_BETWEEN)
+    return texts.split("\n") if texts else [], values.split("\n") if values else []
 
 
 # --- records, in MessagePack
