@@ -336,6 +336,11 @@ class StoredPage:
         """24 bytes that change whenever its text or its clauses do."""
         return self.digest + reduce(xor, [int.from_bytes(h, "big") for h in self.hashes], 0).to_bytes(8, "big")
 
+    def is_original_as(self, known: StoredPage) -> bool:
+        """Return whether it gives what *known*, the same page at an earlier time, gave, if that was an original."""
+        is_same = self.content == known.content and self.item_content == known.item_content
+        return known.original is not None or (self.original is None and is_same)
+
     def is_original_of(self, duplicate: StoredPage) -> bool:
         """Return whether this is an original that has not changed since *duplicate* was dropped for it."""
         return self.original is None and self.content.startswith(duplicate.original_digest)

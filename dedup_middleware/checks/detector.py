@@ -157,7 +157,7 @@ class Detector:
         if known is None or known.features is None:
             return None
         if known.original is None:
-            return Verdict(VerdictKind.UNCHANGED) if self._may_drop(known, page) else None
+            return Verdict(VerdictKind.UNCHANGED) if self._is_eligible(known, page) else None
         # Of little text, or of another detector, the store does not have what the verdict rests on.
         is_known = known.exact_digest and self.index.beside is None
         verdict = self._still_duplicate(page, known) if is_known else None
@@ -222,7 +222,7 @@ class Detector:
 
         Of a page that was dropped, only a change counts: what has not changed is still to be compared with others.
         """
-        known = [each for each in own if self._may_drop(each, page)]
+        known = [each for each in own if self._is_eligible(each, page)]
         stored = min(known, key=lambda each: each.original is not None, default=None)
         if stored is None:
             return None
@@ -351,6 +351,9 @@ class Detector:
         return Reason.CROSS_HOST if host_of(page.url) != host_of(match.original.url) else ""
 
     def _may_drop(self, original: StoredPage, page: Page) -> bool:
+        return self._is_eligible(original, page) and not self.index.open_claims.is_outdated(original.number)
+
+    def _is_eligible(self, original: StoredPage, page: Page) -> bool:
         has_reach = self.index.eligibility.has(original, page.run)
         return has_reach and not self.index.overrides.mark(page.identities, original.identities)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
+from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.comparing import given_again, item_verdict, page_verdict
 from dedup_middleware.driver.earlier import EarlierCrawls
 from dedup_middleware.driver.verdicts import Verdicts
@@ -36,7 +37,7 @@ from dedup_middleware.visits.states import Claim, Event, Output, after
 from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from datetime import timedelta
 
     from dedup_middleware.checks.detector import Detector
@@ -282,7 +283,10 @@ class Deduplication:
         found = self.check_item(visit, item if is_compared else None)
         # An original that this crawl is keeping again may give more than before, and to more feeds.
         open_ = [m for m in before.candidates or (before.match,) if m is not None and m.original.number in self._open]
-        if found.repeats is False and open_ and not self.has_failed:
+        is_open = found.repeats is False or any(
+            self.index.open_claims.gives_other_items(m.original.number) for m in open_
+        )
+        if is_open and open_ and not self.has_failed:
             visit.verdict = replace(before, match=open_[0])
             return None
         visit.verdict = found.verdict
@@ -412,6 +416,8 @@ class Deduplication:
             self.fail(error)
         if found is not None and found.changes:
             visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=found.changes)
+            if visit.stored is not None:
+                self.index.outdate(visit.stored.number, [visit.stored], self.run)
         elif found is not None and visit.held and found.has_reached and visit.unchanged is Unchanged.DROP:
             visit.item_texts, visit.feeds = found.texts, found.feeds
             visit.decided += [Decision(Fate.DROP, item) for item in visit.held]
@@ -534,11 +540,21 @@ class Deduplication:
         self.drops.note_released(item, feeds)
         self.durability.delete_when_durable(self.index.dropped.deletes([item]))
 
+    def redirected(self, urls: Iterable[str], visit: Visit) -> None:
+        """Note that the pages at these *urls* lead to that of *visit*: if it has another text, theirs is gone."""
+        try:
+            stored = [page for url in urls for page in self.index.same([url_identity(url)])]
+            page = visit.page
+            gone = [each for each in stored if page is None or not each.has_text_of(page)]
+            self.index.outdate(0, gone, self.run)
+        except TROUBLE as error:
+            self.fail(error)
+
     def gone(self, url: str, identities: Collection[bytes]) -> None:
         """Note that the page at *url* is gone: it owns nothing."""
         try:
             stored = self.index.same(identities)
-            self.index.remove([page.number for page in stored if page.original is None])
+            self.index.remove([page.number for page in stored if page.original is None], self.run)
         except TROUBLE as error:
             self.fail(error)
             return

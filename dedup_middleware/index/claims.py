@@ -32,6 +32,8 @@ class OpenClaims:
         """Texts of stored pages that were read last, by number; in a private store they are as they were."""
         self.own: dict[int, list[StoredPage]] = {}
         """What a private store has under the identities of a claim, as long as that is certain."""
+        self._outdated: defaultdict[int, set[int]] = defaultdict(set)
+        """By claim, the stored pages that it gives something else for; under 0, pages that lead elsewhere now."""
         self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
         """The claims by identity, clause hash and `schema.whole_text_key`. These have 16, 6 and 9 bytes."""
@@ -73,7 +75,21 @@ class OpenClaims:
                 self.holders[key] = tuple([n for n in holders if n != number])
         del self.texts[number]
         self.own.pop(number, None)
+        self._outdated.pop(number, None)
         self.touch(pending)
+
+    def outdate(self, claim: int, stored: list[StoredPage]) -> None:
+        """Note that what is *stored* of the page of a *claim* is not what it gives now, until the claim ends."""
+        self._outdated[claim].update(page.number for page in stored)
+        self.touch(*stored)
+
+    def is_outdated(self, number: int) -> bool:
+        """Return whether the stored page *number* has another text now."""
+        return any(number in pages for claim, pages in self._outdated.items() if claim <= 0)
+
+    def gives_other_items(self, number: int) -> bool:
+        """Return whether the stored page *number* gives other items now, with its text."""
+        return number in self._outdated
 
     # --- who waits
 
@@ -84,6 +100,7 @@ class OpenClaims:
     def ended(self, number: int) -> None:
         """Call those who wait for the claim *number*."""
         self._owners.pop(number, None)
+        self._outdated.pop(number, None)
         for then in self._waiting.pop(number, ()):
             then()
 

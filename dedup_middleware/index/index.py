@@ -123,7 +123,19 @@ class Index(Lookup):
             self.beside.claimed(claimed.number, page.note)
         if own is not None:
             self.open_claims.own[claimed.number] = own
+        others = [known for known in own or self.own(page) if not known.has_text_of(page)]
+        self.outdate(claimed.number, others, page.run)
         return claimed
+
+    def outdate(self, claim: int, stored: Sequence[StoredPage], run: str) -> None:
+        """Note that the page of a *claim* gives another thing than what is *stored*: no copy rests on that any more.
+
+        What the crawl *run* has dropped for it is to be released.
+        """
+        originals = [page for page in stored if page.original is None]
+        if originals:
+            self.open_claims.outdate(claim, originals)
+            self.store.write(self._releases_of_copies(originals, run))
 
     def void_claim(self, number: int) -> None:
         """End the claim *number*: no page owns its text any more."""
@@ -253,21 +265,41 @@ class Index(Lookup):
         self._write(changes, StoredPage.of(page, number, match), page, own)
         return number
 
-    def remove(self, numbers: Iterable[int]) -> None:
-        """Remove these pages, in a batch each: their text is not owned any more."""
-        for number in numbers:
-            self.atomically(self._remove, number)
+    def note_dropped_again(self, duplicate: StoredPage, run: str) -> None:
+        """Note that the crawl *run* has dropped a *duplicate* again, unless it has met the original as it was."""
+        if duplicate.run != run and (self._met_by != run or duplicate.original not in self._met_again):
+            dropped = replace(duplicate, kept=replace(duplicate.kept, run=run, time=now()))
+            self.store.write([(schema.page_key(duplicate.number), schema.encode_page(dropped))])
 
-    def _remove(self, number: int) -> None:
+    def remove(self, numbers: Iterable[int], run: str = "") -> None:
+        """Remove these pages, in a batch each: their text is not owned any more.
+
+        What the crawl *run* has dropped for them is to be released.
+        """
+        for number in numbers:
+            self.atomically(self._remove, number, run)
+
+    def _remove(self, number: int, run: str) -> None:
         page = self.page(number)
         if page is None or page.pending:
             return
         changes = PageWrite(self)
+        changes.puts += self._releases_of_copies([page], run)
         changes.replace([page], number, None)
         changes.remove_page(page)
         changes.write()
         self.known_words.forget()
         self.open_claims.touch(page)
+
+    def _releases_of_copies(self, originals: Iterable[StoredPage], run: str) -> list[KeyValue]:
+        """Return what marks the items as to be released that the crawl *run* has dropped for what *originals* gave.
+
+        They are compared with what the store has then. A scan of each one's copies.
+        """
+        numbers = [n for page in originals if page.original is None and run for n in self.duplicates_of(page.number)]
+        copies = [page for number in numbers if (page := self.page(number)) is not None and page.run == run]
+        keys = [key for page in copies for key in self.dropped.of_page(page.number)]
+        return self.dropped.to_release(self.dropped.get(keys)) if keys else []
 
     # --- writing
 
@@ -306,6 +338,8 @@ class Index(Lookup):
             changes.deletes.append(schema.item_text_key(stored.number))
         for other in own[1:]:
             changes.remove_page(other)
+        if own and not stored.is_original_as(own[0]):
+            changes.puts += self._releases_of_copies(own, page.run)
         for view in superseded:
             changes.put_page(_as_duplicate(view, stored), None)
         changes.write()

@@ -74,6 +74,8 @@ class DedupDownloaderMiddleware(Component):
             return
         visit = self._visit(deduplication, request, response, identities)
         visit.size = len(response.body)
+        if urls := request.meta.get("redirect_urls"):
+            deduplication.redirected(urls, visit)
         self._extension.visits[response] = Entry(deduplication, visit)
         match, kind = visit.verdict.match, visit.verdict.kind
         if match is not None and kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):

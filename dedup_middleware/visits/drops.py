@@ -142,7 +142,8 @@ class Drops:
     def note_again(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
         """Note and return whether *item*, for *feeds*, was dropped before, as it would be now; its page was not read.
 
-        So it would if its original's text and items are as they were. Then only the item is written again.
+        So it would if its original's text and items are as they were. Then nothing is written but by which crawl, as
+        long as that has not fetched the original.
         """
         match, known = visit.verdict.match, None if visit.page is None else visit.page.known
         if match is None or known is None or visit.action is not Action.DROP:
@@ -157,6 +158,7 @@ class Drops:
                 return False
             if before.basis == _basis_of(original) != b"":
                 visit.written_for, visit.stored_number = original.number, known.number
+                self._index.note_dropped_again(known, self._crawl)
                 return True
         return False
 
