@@ -101,10 +101,6 @@ NEGATIONS = frozenset(
     ]
 )
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
-_DATE = re.compile(
-    rf"(?:(?:19|20)\d\d|\d\d?)(?: ?[-/.年月日] ?\d{{0,4}}){{1,3}}|{MONTHS}"
-    r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-)
 _DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
 _LABELLED = re.compile(r"\s*[^\W\d][^:：\d]*[:：]")
 _NO_LETTER = re.compile(r"[\W_]+")
@@ -516,10 +512,8 @@ def _is_value(line: str) -> bool:
 
 
 def is_free_line(text: str) -> bool:
-    """Return whether a line by itself is of its publication: a credit, a dateline, a date and nothing else."""
-    if not [*without_credits([plain(text)])]:
-        return True
-    return is_label(text) and not any(map(str.isalnum, _DATE.sub("", folded(text))))
+    """Return whether a line by itself is of its publication: a credit, a dateline, a date, an age, a count of views."""
+    return not [*without_credits([plain(text)])] or (is_label(text) and is_passing(text))
 
 
 def names_of(sentence: str) -> list[str]:

@@ -1,0 +1,194 @@
+"""How a text differs from its original: typed edits, and a score."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import story, zh_story
+
+from dedup_middleware.checks.edits import MAX_WORDS, Comparison, Context, Original, compare
+from dedup_middleware.checks.table import Kind
+
+EN = [
+    "The Riverton council approved the new budget for the schools on Monday evening.",
+    "The mayor of the town, Anna Smith, said that the decision was right for everybody in the region.",
+    "Nobody in Riverton had expected it after the long debate, which took four hours.",
+]
+ZH = [
+    "据当地媒体报道，张建国昨日在北京市出席了全国农业工作会议并发表了重要讲话。",
+    "张建国强调，粮食安全是国之大者，要全面落实责任制，把饭碗牢牢端在自己手里。",
+]
+AR = [
+    "قال الوزير أحمد منصور إن الحكومة ستبني ثلاث مدارس جديدة في المدينة القديمة خلال العام المقبل.",
+    "وأضاف أحمد منصور أن المشروع سيوفر فرص عمل كثيرة لسكان المدينة القديمة وما حولها من القرى الصغيرة.",
+]
+TEXTS = st.builds(lambda tell, number: tell(number), st.sampled_from([story, zh_story]), st.integers(0, 50))
+#: Words that stand in other texts, small letters and capitals alike.
+KNOWN = Context(known=lambda: lambda word: word.casefold() in {"decision", "everybody", "council", "budget"})
+
+
+def replaced(paragraphs: list[str], old: str, new: str) -> list[str]:
+    assert any(old in paragraph for paragraph in paragraphs), old
+    return [paragraph.replace(old, new) for paragraph in paragraphs]
+
+
+def kinds(text: list[str], original: list[str], context: Context | None = None) -> list[Kind]:
+    return [edit.kind for edit in compare(text, Original(original), context).edits]
+
+
+class TestLaws:
+    @given(TEXTS)
+    def test_a_text_has_no_edits_of_itself(self, text: list[str]) -> None:
+        assert compare(text, Original(text)) == Comparison((), 1.0)
+
+    @given(TEXTS, TEXTS)
+    def test_what_the_original_has_more_does_not_matter(self, text: list[str], more: list[str]) -> None:
+        assert compare(text, Original([*text, *more])) == Comparison((), 1.0)
+        assert compare(text, Original([*more, *text])) == Comparison((), 1.0)
+
+    @given(TEXTS)
+    def test_neither_does_the_order(self, text: list[str]) -> None:
+        assert compare(text[::-1], Original(text)) == Comparison((), 1.0)
+
+    @given(st.lists(st.text(max_size=60)), st.lists(st.text(max_size=60)))
+    def test_any_two_texts_can_be_compared(self, text: list[str], other: list[str]) -> None:
+        found = compare(text, Original(other))
+        assert 0.0 <= found.score <= 1.0
+        assert all(edit.here in "\n".join(text) or edit.kind is not Kind.PASSAGE or edit.here for edit in found.edits)
+
+    @pytest.mark.parametrize(("text", "other"), [(EN, story(1)), (ZH, zh_story(1)), (EN, ZH), (AR, EN)])
+    def test_another_story_is_another_one(self, text: list[str], other: list[str]) -> None:
+        assert compare(text, Original(other)).score < 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (EN, "town, Anna Smith, said", "town Anna Smith said"),
+        (EN, "right for", "RIGHT for"),
+        (EN, "council", "Council"),
+        (ZH, "重要讲话", "重要講話"),
+        (ZH, "着" if "着" in "".join(ZH) else "责任制", "責任制"),
+        (EN, "long debate", "long - debate"),
+    ],
+)
+def test_letter_case_punctuation_and_script_are_no_edit(text: list[str], old: str, new: str) -> None:
+    assert kinds(replaced(text, old, new), text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "kind"),
+    [
+        (EN, "took four hours", "took 4 hours", Kind.NUMBER),
+        (["It costs 20 euros for each child who comes."], "20", "25", Kind.NUMBER),
+        (["The council of the town spent 4,500 pounds on the roof."], "4,500", "4,700", Kind.NUMBER),
+        (["Team A played for an hour without any goal at all."], "Team A", "Team B", Kind.NUMBER),
+        (ZH, "张建国强调", "李明华强调", None),
+        (EN, "Anna Smith", "Carla Jones", Kind.NAME),
+        (EN, "Riverton had", "Lakewood had", Kind.NAME),
+        (EN, "was right", "was not right", Kind.NEGATION),
+        (["The tank was filled for $20 before the tests began."], "$20", "€20", Kind.SYMBOL),
+        (EN, "said that", "stated that", Kind.WORD),
+        (AR, "كثيرة", "عديدة", Kind.WORD),
+        (["Is it free for all? It is free. Ask us at the desk."], "It is free.", "It costs nothing.", Kind.LINE),
+        (EN, "the new budget", "the budget", Kind.LEFT_OUT),
+        (EN, "the new budget", "the new and long budget", Kind.ADDED),
+        (EN, "the new budget", "the new budget of 2031", Kind.ADDED_FACT),
+    ],
+)
+def test_an_edit_has_a_kind(text: list[str], old: str, new: str, kind: Kind | None) -> None:
+    found = kinds(replaced(text, old, new), text)
+    assert found
+    if kind is None:
+        # A script without capitals does not show names: it is a word like any other.
+        assert found == [Kind.WORD]
+    elif old == "took four hours":
+        # A number in letters is a word.
+        assert found[0] in {Kind.NUMBER, Kind.ADDED_FACT, Kind.WORD}
+    else:
+        assert found == [kind]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Photo: Anna Smith", Kind.LABEL),
+        ("12 May 2027", Kind.LABEL),
+        ("Read more about the schools", Kind.LINE_ADDED),
+        ("When: 12 May 2027, 18:30", Kind.ADDED_FACT),
+        ("Doors open 18:30", Kind.ADDED_FACT),
+        ("It had been asked for by parents.", Kind.ADDED),
+        ("It had been asked for by a lawyer, Peter Grant.", Kind.ADDED_FACT),
+        ("It had been asked for by 300 parents of the town.", Kind.ADDED_FACT),
+    ],
+)
+def test_a_line_that_is_added_has_one(line: str, kind: Kind) -> None:
+    assert kinds([EN[0], line, *EN[1:]], EN) == [kind]
+
+
+def test_a_passage_is_more_than_a_sentence() -> None:
+    more = (
+        "nobody knows yet what the parents will say to it, for they have not been asked, and few of them were there. "
+    )
+    assert kinds([EN[0], more, *EN[1:]], EN) == [Kind.ADDED]
+    assert Kind.PASSAGE in kinds([EN[0], 5 * more, *EN[1:]], EN)
+
+
+def test_a_slip_is_a_letter_of_a_word_that_no_other_text_has() -> None:
+    page = replaced(EN, "decision", "decisiom")
+    assert kinds(page, EN, KNOWN) == [Kind.SLIP]
+    assert kinds(page, EN) == [Kind.WORD], "with few texts in the store nothing tells a slip"
+    assert kinds(replaced(EN, "council", "counsel"), EN, KNOWN) == [Kind.WORD]
+
+
+def test_several_places_or_a_clause_are_reworded() -> None:
+    page = replaced(replaced(replaced(EN, "approved", "passed"), "for the", "of the"), "on Monday", "that Monday")
+    assert set(kinds(page, EN)) == {Kind.REWORDED}
+    clause = "settled the question of all its schools after some hours"
+    assert Kind.REWORDED in kinds(replaced(EN, "approved the new budget for the schools", clause), EN)
+    assert kinds(replaced(EN, "approved the new budget", "declined the new budget"), EN) == [Kind.WORD]
+
+
+def test_boilerplate_does_not_count() -> None:
+    notice = "All rights of this text are reserved by the publisher of these 300 pages."
+    page = [notice, *EN]
+    assert compare(page, Original(EN), Context(counts=lambda line: "reserved" not in line)) == Comparison((), 1.0)
+    assert compare(page, Original(EN)).score < 1.0
+
+
+def test_where_a_few_other_edits_decide_the_comparison_ends() -> None:
+    page = [f"{line} It is {number}." for number, line in enumerate(story(3), 100)]
+    whole = compare(page, Original(story(3))).edits
+    assert len(compare(page, Original(story(3)), Context(allowed=frozenset())).edits) < len(whole)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        ["a" * 20_000],
+        ["字" * 20_000],
+        ["a, " * 7_000],
+        ["x" + "\u0301" * 19_000],
+        [". ".join(f"w{n}" for n in range(4_000))],
+        ["字词" * 10_000],
+        ["A" * 10_000 + ". " + "1 " * 5_000],
+        [", ".join(f"clause {n:05}" for n in range(5_000))],
+        [" ".join(f"Name{chr(97 + n % 26)}{chr(97 + n // 26 % 26)} said it." for n in range(1_200))],
+    ],
+)
+def test_hostile_texts_take_no_longer_than_long_ones(hostile: list[str]) -> None:
+    other = [paragraph[: len(paragraph) // 2] + "b" + paragraph[len(paragraph) // 2 :] for paragraph in hostile]
+    start = time.process_time()
+    for page, original in ((hostile, other), (other, hostile), (hostile, ZH), (EN, hostile)):
+        assert 0.0 <= compare(page, Original(original)).score <= 1.0
+    assert time.process_time() - start < 4
+
+
+def test_words_beyond_the_most_that_are_aligned_make_no_copy() -> None:
+    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}word" for n in range(2 * MAX_WORDS)]
+    sentences = [" ".join(words[n : n + 12]) + "." for n in range(0, len(words), 12)]
+    edited = [sentence.replace("word", "wort", 1) for sentence in sentences]
+    assert Kind.TOO_LONG in kinds(edited, sentences)
