@@ -37,12 +37,12 @@ PAGES = b"\0\0\0\0"
 
 
 def has_word(shown: Mapping[bytes, tuple[int, int]], word: str) -> bool:
-    """Return whether the *word*, folded, stands in most titles of a host."""
+    """Return whether the *word*, folded, stands in most titles of a host, and over several texts."""
     return _is_sites(shown, _of_word(word))
 
 
 def has_line(shown: Mapping[bytes, tuple[int, int]], line: str) -> bool:
-    """Return whether the short *line* stands in the text of most pages of a host."""
+    """Return whether the short *line* stands in the text of most pages of a host, and in several texts."""
     return _is_sites(shown, _of_line(line))
 
 
@@ -62,7 +62,7 @@ def is_frame(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
 
 
 def _is_sites(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
-    return shown.get(hash_, (0, 0))[0] >= max(SEVERAL, shown.get(PAGES, (0, 0))[0] / 2)
+    return is_frame(shown, hash_) and shown[hash_][0] >= shown.get(PAGES, (0, 0))[0] / 2
 
 
 def _of_word(word: str) -> bytes:
