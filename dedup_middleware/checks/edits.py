@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rapidfuzz.distance import OSA, Indel
 
 from dedup_middleware.checks.table import Edit, Kind
-from dedup_middleware.extraction.features import is_passing
+from dedup_middleware.extraction.features import MAX_UNIT, is_passing
 from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
     MINUS,
@@ -198,7 +198,13 @@ class _Sentence:
 
     @cached_property
     def folded(self) -> list[str]:
-        return [word.casefold() for word in self.words]
+        """Its words without letter case, but for units that have both: "5 mW" is not "5 MW"."""
+        found = [word.casefold() for word in self.words]
+        for place, (before, word) in enumerate(pairwise(self.words), 1):
+            has_both = word not in {word.lower(), word.upper(), word.title()}
+            if has_both and len(word) <= MAX_UNIT and before[0].isdecimal():
+                found[place] = word
+        return found
 
     @cached_property
     def key(self) -> str:
@@ -381,6 +387,22 @@ class _Alignment:
         )
         words = Kind.LINE if sentence.weight <= SHORT else Kind.REWORDED if count >= SEVERAL else Kind.WORD
         yield from (edit._replace(kind=words) if edit.kind is Kind.WORD else edit for edit in found)
+        yield from self._moved(sentence, places, [word for here, _ in gaps for word in here])
+
+    def _moved(self, sentence: _Sentence, places: range, own: list[str]) -> Iterator[Edit]:
+        """Yield whether *own* words stand at another place in the original's sentence, where that carries meaning.
+
+        "United beat Rovers", "Wi-Fi ✗, pool ✓". Where no name is in the sentence, an editor has moved a phrase.
+        """
+        there = self.there
+        sides = {there.sentence_of[m] for m in self.match[places.start : places.stop] if m >= 0}
+        gone = {there.words[place] for side in sides for place in there.places[side] if place not in self.taken}
+        moved = [word for word in own if word.casefold() in gone]
+        symbols = [word for word in moved if is_symbol(word)]
+        if symbols:
+            yield Edit(Kind.SYMBOL, symbols[0], symbols[0], sentence.text)
+        elif moved and self._names(sentence.text):
+            yield Edit(Kind.NAME, joined(moved), joined(moved), sentence.text)
 
     def _gaps(self, sentence: _Sentence, places: range) -> Iterator[tuple[list[str], list[str]]]:
         """Yield the words of *sentence* and those of the original between words that both have, where they differ."""
@@ -412,7 +434,7 @@ class _Alignment:
         ours, theirs = ([w.casefold() for w in words] for words in (here, there))
         numbers = numbers_in(ours), numbers_in(theirs)
         if "".join(ours) == "".join(theirs) and numbers[0] == numbers[1]:
-            return None
+            return Kind.SYMBOL if ours == theirs else None
         if len(ours) == len(theirs) == 1 and any(v.issuperset(ours + theirs) for v in VARIANTS):
             return None
         is_negated = NEGATIONS.isdisjoint(ours) != NEGATIONS.isdisjoint(theirs)

@@ -20,7 +20,7 @@ from dedup_middleware.index import shown
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import SHORT, clauses, cut_to, folded, weight
+from dedup_middleware.text.clauses import SHORT, clauses, folded, weight
 from dedup_middleware.text.words import are_letters, is_unspaced, numbers_in, terms, without_credits, without_links
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Prover:
         if relation is Relation.SAME_ADDRESS:
             edits += self._content(subject, there)
         rejection = rejection_of(edits, allowed)
-        if rejection is not None or [*subject.lines] == [*there.lines]:
+        if rejection is not None or there.has_text_of(subject):
             return Proof(score if rejection else 1.0, rejection, tuple(edits))
         if self.threshold == 1:
             is_all = subject.weights.keys() <= there.hashes
@@ -102,7 +102,8 @@ class Prover:
             return Proof(score, rejection, tuple(edits))
         if found.score < self.threshold:
             rejection = Rejection(Reason.BELOW_THRESHOLD)
-        elif relation is Relation.SAME_ADDRESS and self._is_beyond_stored(subject, there):
+        elif relation is Relation.SAME_ADDRESS and not there.has_letters_of(subject) and is_cut(there.lines):
+            # The text goes on beyond what is stored.
             rejection = Rejection(Reason.EXTRA_TEXT)
         return Proof(found.score, rejection, tuple(edits))
 
@@ -126,14 +127,6 @@ class Prover:
             has_frame=not subject.is_item,
             allowed=COPY[relation] if is_same_address else None,
         )
-
-    @staticmethod
-    def _is_beyond_stored(subject: Subject, there: _There) -> bool:
-        """Return whether a text goes on beyond what is stored, and is not equal to the original's there."""
-        digest = subject.page.fingerprint.exact_digest
-        if digest and digest == there.page.exact_digest:
-            return False
-        return is_cut(subject.lines) or is_cut(there.lines)
 
     # --- little text
 
@@ -177,9 +170,7 @@ class Prover:
                 if line not in known and not is_free_line(line) and not shown.is_frame_line(site, line)
             ]
         else:
-            digest = page.fingerprint.exact_digest
-            is_equal = digest != b"" and digest == there.page.exact_digest
-            is_equal = is_equal and [*cut_to(page.paragraphs, TEXT_LIMIT)] == text
+            is_equal = there.has_text_of(subject)
         yield from (Edit(Kind.ADDED, line, "", line) for line in own)
         if not is_equal and not own:
             yield Edit(Kind.ADDED, "")
@@ -191,7 +182,8 @@ class Prover:
         known = {*map(text_hash, there.lines), *map(text_hash, subject.page.paragraphs)}
         texts = {h for h in here.texts - known if h[:STORED_TEXT_BYTES] not in other.texts}
         facts = here.facts - other.facts
-        own = {h for h in texts | facts | (here.marks - other.marks) if not shown.is_frame(site, h)}
+        # A word that is struck out in one of the two pages, a raised digit.
+        own = {h for h in texts | facts | (here.marks ^ other.marks) if not shown.is_frame(site, h)}
         if own and own <= facts:
             own = own.difference(map(fast_hash, all_facts(there.lines)))
         if own:
@@ -314,6 +306,16 @@ class _There:
             is_item = self._is_item
             self._lines = self._lookup.item_text(self.page) if is_item else self._lookup.text(self.page.number)
         return self._lines
+
+    def has_text_of(self, subject: Subject) -> bool:
+        """Return whether the text of *subject* is equal as it is written; beyond what is stored, in its letters."""
+        end = TEXT_LIMIT if self.has_letters_of(subject) else None
+        return "\n".join(subject.lines)[:end] == "\n".join(self.lines)[:end]
+
+    def has_letters_of(self, subject: Subject) -> bool:
+        """Return whether the whole text of a page has the letters of the original's."""
+        digest = b"" if subject.is_item else subject.page.fingerprint.exact_digest
+        return digest != b"" and digest == self.page.exact_digest
 
     def has(self, value: Value) -> bool:
         """Return whether an item of the original has *value*; true where its items are unknown."""

@@ -173,13 +173,17 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
 
 
 def _marks(page: PageBlocks, chosen: Choice) -> list[str]:
-    """Return what *page* shows outside of its frame that is not text; boxes and the like with their numbers."""
-    found, counts = list[str](), Counter[str]()
-    for _, node, what in page.marks:
+    """Return what *page* shows outside of its frame that is not text; boxes and the like with the text beside them."""
+    found, counts = list[str](), Counter[tuple[str, str]]()
+    for place, node, what in page.marks:
         if not chosen.frame[node]:
-            tag = what.partition(" ")[0]
-            counts[tag] += 1
-            found.append(what if tag in _BY_THEMSELVES else f"{what}\0{counts[tag]}")
+            if what.partition(" ")[0] not in _BY_THEMSELVES:
+                beside = page.blocks[place].text[:MAX_LABEL] if place < len(page.blocks) else ""
+                # Three stars of five.
+                counts[what, beside] += 1
+                found.append(f"{what}\0{beside}\0{counts[what, beside]}")
+            else:
+                found.append(what)
     return found
 
 
