@@ -8,7 +8,7 @@ import pytest
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.address import is_view_of
+from dedup_middleware.checks.address import is_view
 
 STORY = "http://one.example/story/5"
 PRINTED = "http://one.example/print/story/5"
@@ -50,23 +50,19 @@ def test_a_price_beside_the_text_of_a_page_is_not_in_its_view() -> None:
     assert second((PRINTED, view()), (STORY, page(frame=PRICE))) == "related"
 
 
-def test_another_title_than_that_of_the_view_keeps_the_page() -> None:
-    assert second((PRINTED, view(title="The ferry is late")), (STORY, page())) == "related"
+def test_another_title_than_that_of_the_page_keeps_the_view() -> None:
+    assert second((STORY, page()), (PRINTED, view(title="The ferry is late"))) == "related"
 
 
 @pytest.mark.parametrize(
-    ("url", "other", "expected"),
+    ("words", "url", "other", "expected"),
     [
-        (PRINTED, STORY, True),
-        (STORY, PRINTED, False),
-        (f"{STORY}?print=1", STORY, True),
-        ("http://m.one.example/story/5", STORY, True),
-        (f"{STORY}/amp/", STORY, True),
-        (PRINTED, f"{STORY}?colour=red", False),
-        (PRINTED, "http://one.example/story/6", False),
-        ("http://one.example/v2/story/5", STORY, False),
-        (f"{STORY}?utm=1", STORY, False),
+        ("print", PRINTED, STORY, True),
+        ("print", STORY, PRINTED, False),
+        ("amp", f"{STORY}/amp/", STORY, True),
+        ("red", f"{STORY}?colour=red", STORY, False),
+        ("story", PRINTED, STORY, False),
     ],
 )
-def test_a_view_is_named_by_words_for_a_view(url: str, other: str, expected: bool) -> None:  # noqa: FBT001
-    assert is_view_of(url, other) is expected
+def test_a_view_is_named_by_words_for_a_view(words: str, url: str, other: str, expected: bool) -> None:  # noqa: FBT001
+    assert is_view(words, url, other) is expected
