@@ -123,7 +123,8 @@ class Index(Lookup):
             self.beside.claimed(claimed.number, page.note)
         if own is not None:
             self.open_claims.own[claimed.number] = own
-        others = [known for known in own or self.own(page) if not known.has_text_of(page)]
+        stored = self.own(page) if own is None else own
+        others = [known for known in stored if not known.has_text_of(page)]
         self.outdate(claimed.number, others, page.run)
         return claimed
 
