@@ -102,7 +102,7 @@ class Library(Listener):
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
         self.index = index_of(self.store, eligibility=eligibility)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, preferences(preferred))
+        self.detector = Detector(self.index, fingerprint.hash, threshold, preferences=preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")
@@ -213,7 +213,7 @@ class Library(Listener):
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages.keys() | claims.keys()
             elif kind == b"b":
-                assert decode(value)[PAGES_SHOWN] >= 1
+                assert decode(value)[PAGES_SHOWN][0] >= 1
             elif kind == b"j":
                 assert b"v" + encode_number(decode_number(value)) + rest in pairs
             elif kind == b"v":

@@ -53,7 +53,8 @@ def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
 
 @pytest.mark.every_scrapy
 def test_a_request_may_ask_for_something_else(site, crawl):
-    nine_of_ten = [*story(1, paragraphs=10)[:9], "Nobody has asked the gulls what they think of it, nor will anybody ask them."]
+    added = "Nobody has asked the gulls what they think of it, nor will anybody ask them."
+    nine_of_ten = [*story(1, paragraphs=10)[:9], added]
     first = site.add("/first", article("First", story(1, paragraphs=10)))
     asked = {
         "/off": False,

@@ -134,9 +134,7 @@ def test_items_that_are_finished_on_pages_with_the_same_text_are_kept(site, craw
     assert [(item["url"], item["text"]) for item in outcome.items] == [(u, story(n, 3)) for n, u in enumerate(urls)]
     assert outcome.dropped == []
     assert {r["url"]: r["original_url"] for r in outcome.records} == dict.fromkeys(terms, first)
-    assert {(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records} == {
-        ("related", "kept", "extra_text")
-    }
+    assert {(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records} == {("related", "kept", "extra_text")}
     assert outcome.problems == []
 
 
