@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-
 from local_site import Answer
 from prose import article, blog, page, story, zh_story
 
