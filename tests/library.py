@@ -144,7 +144,7 @@ class Library(Listener):
         return replace(page, fingerprint=self.fingerprint(page.paragraphs))
 
     def check(self, name: str, clauses: Iterable[int | str]) -> Verdict:
-        return self.detector.check(self.page(name, clauses))
+        return self.detector.verdict(self.page(name, clauses))
 
     def enter(self, page: Page, budget: Budget = UNLIMITED) -> Visit:
         """Let *page* enter the spider: if it is new, its claim is pending afterwards."""

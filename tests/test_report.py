@@ -169,7 +169,7 @@ class TestGathering:
         chosen = [n for n, detail in enumerate(report.details) if detail["texts"]]
         assert sorted(scores[n] for n in chosen if n < drops) == sorted(scores[:drops])[:3]
         assert [n for n in chosen if n >= drops] == [drops, drops + 1, drops + 2]
-        assert report.summary["near"]["pages"] == len(scores) - drops == 8
+        assert report.summary["near"]["pages"] == len(scores) - drops == 6
 
     def test_the_path_of_the_records_is_not_in_it(self, tmp_path: Path) -> None:
         for folder in ("one", "two"):
@@ -294,9 +294,9 @@ class TestCommand:
         done = run_here("report", "-o", str(page), "--json", *shown.here, folder=tmp_path)
         (said,) = done.json
         assert said["output"] == str(page)
-        assert said["duplicates"] == said["pages"]["duplicate"] == 190
+        assert said["duplicates"] == said["pages"]["duplicate"] == 192
         assert said["pages"]["new"] > 0
-        assert PageElements(page.read_text(encoding="utf8")).data("summary")["duplicates"] == 190
+        assert PageElements(page.read_text(encoding="utf8")).data("summary")["duplicates"] == 192
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 

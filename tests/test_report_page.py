@@ -119,7 +119,7 @@ def faults(browser: Browser, *rules: str) -> list[dict[str, Any]]:
 
 class TestTable:
     def test_it_is_searched(self, browser: Browser) -> None:
-        assert browser.run(FOUND) == 190
+        assert browser.run(FOUND) == 192
         assert search(browser, COPIER.upper()) == 24
         assert all(COPIER in row for row in texts(browser, "#drops tbody tr"))
         assert search(browser, "nowhere at all") == 0
@@ -373,7 +373,7 @@ class TestPair:
         browser.wait(IS_SHOWN)
         for key, place in ((Keys.ARROW_LEFT, 0), (Keys.ARROW_RIGHT, 1), (Keys.ARROW_RIGHT, 2), (Keys.ARROW_LEFT, 1)):
             press(browser, key)
-            said = f"return document.querySelector('#pair header span')?.textContent === '{place + 1} of 190'"
+            said = f"return document.querySelector('#pair header span')?.textContent === '{place + 1} of 192'"
             browser.wait(said)
             assert texts(browser, "#pair h2") == [titles[place]]
         press(browser, Keys.ESCAPE)
@@ -383,9 +383,9 @@ class TestPair:
     def test_one_leads_to_the_next(self, browser: Browser) -> None:
         rows = texts(browser, "#drops .open")
         click(browser, "#drops tbody tr:last-child")
-        browser.wait("return document.querySelector('#pair header span')?.textContent === '50 of 190'")
+        browser.wait("return document.querySelector('#pair header span')?.textContent === '50 of 192'")
         click(browser, "#pair .next")
-        browser.wait("return document.querySelector('#pair header span').textContent === '51 of 190'")
+        browser.wait("return document.querySelector('#pair header span').textContent === '51 of 192'")
         press(browser, Keys.ESCAPE)
         browser.wait(IS_BACK)
         assert texts(browser, "#drops .open") != rows, "the table has turned its page with it"
@@ -479,8 +479,8 @@ class TestScores:
     def test_a_bar_leads_to_its_pages(self, browser: Browser) -> None:
         bars = "return [...document.querySelectorAll('.bars button')].map((each) => each.getAttribute('aria-label'))"
         labels = browser.run(bars)
-        assert sum(int(label.split()[0]) for label in labels if "duplicate" in label) == 190
-        assert sum(int(label.split()[0]) for label in labels if "related page" in label) == 8
+        assert sum(int(label.split()[0]) for label in labels if "duplicate" in label) == 192
+        assert sum(int(label.split()[0]) for label in labels if "related page" in label) == 6
         for place, label in enumerate(labels):
             browser.run("document.querySelectorAll('.bars button')[arguments[0]].click()", place)
             section = "drops" if "duplicate" in label else "near"
