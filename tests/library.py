@@ -102,7 +102,7 @@ class Library(Listener):
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
         self.index = index_of(self.store, eligibility=eligibility)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, preferences(preferred))
+        self.detector = Detector(self.index, fingerprint.hash, threshold, preferences=preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")

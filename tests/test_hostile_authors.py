@@ -99,7 +99,8 @@ def test_the_original_is_kept_if_its_host_is_preferred_and_its_copies_are_droppe
     told = language(1)
     spam = [[p for n in range(3) for p in language(10 * thief + n)] for thief in range(1, 5)]
     thefts = [(f"http://thief{n}.test/story", "\n".join(text)) for n, text in enumerate(THEFTS[name](told, spam))]
-    with Deduplicator() as unset, Deduplicator(preferred=[PREFERRED]) as dedup:
+    likes = Deduplicator(preferred=[PREFERRED], reworded="drop")
+    with Deduplicator(reworded="drop") as unset, likes as dedup:
         for url, text in thefts:
             unset.add(url, text=text)
             dedup.add(url, text=text)

@@ -134,9 +134,7 @@ def test_items_that_are_finished_on_pages_with_the_same_text_are_kept(site, craw
     assert [(item["url"], item["text"]) for item in outcome.items] == [(u, story(n, 3)) for n, u in enumerate(urls)]
     assert outcome.dropped == []
     assert {r["url"]: r["original_url"] for r in outcome.records} == dict.fromkeys(terms, first)
-    assert {(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records} == {
-        ("related", "kept", "item_has_new_text")
-    }
+    assert {(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records} == {("related", "kept", "extra_text")}
     assert outcome.problems == []
 
 
@@ -320,8 +318,9 @@ DEFECTS = [
     "index.dropped_items:DroppedItems.pairs",
     "index.dropped_items:DroppedItems.make_room",
     "checks.item_check:ItemCheck.read",
-    "checks.item_check:ItemCheck.rejection",
     "checks.detector:Detector.check",
+    "checks.detector:Detector.judge",
+    "checks.proof:Prover.check",
     "records.counts:Counts.add",
     "records.recorder:Recorder.evidence",
     "records.file:RecordLog.append",
@@ -382,7 +381,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    fault = faults("checks.item_check:ItemCheck.rejection", kind="bug")
+    fault = faults("checks.detector:Detector.judge", kind="bug")
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=fault)
     assert outcome.kept == [page, page, copy, copy]
     assert [item["url"] for item in outcome.dropped] == [last, last]

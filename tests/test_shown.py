@@ -1,0 +1,41 @@
+"""What the pages of a host have shown: it sets none of them apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from library import page_of
+
+from dedup_middleware.index import shown
+from dedup_middleware.model import PageFeatures
+
+
+def after(*titles: str, texts: int = 100) -> dict[bytes, tuple[int, int]]:
+    found: dict[bytes, tuple[int, int]] = {}
+    for number, title in enumerate(titles):
+        page = page_of(str(number), [number % texts])
+        found = {**shown.updated(found, replace(page, features=PageFeatures(title)))}
+    return found
+
+
+def test_what_stands_in_most_titles_is_the_sites() -> None:
+    titles = [f"Story {name} | The Harbour" for name in ("one", "two", "three", "four", "five", "six")]
+    assert not shown.has_word(after(*titles[: shown.SEVERAL - 1]), "harbour")
+    found = after(*titles)
+    assert shown.has_word(found, "harbour")
+    assert shown.is_frame_part(found, "The Harbour")
+    assert not shown.has_word(found, "two")
+    assert not shown.is_frame_part(found, "Story two")
+
+
+def test_what_stands_over_one_text_is_no_frame() -> None:
+    assert not shown.is_frame_part(after(*["Lot B | The Harbour"] * 9, texts=1), "Lot B")
+
+
+def test_it_counts_so_many_pages_and_no_more() -> None:
+    titles = [f"Story {number} | The Harbour" for number in range(shown.COUNTED_PAGES)]
+    found = after(*titles, *["The Quay"] * 9)
+    assert found[shown.PAGES][0] == shown.COUNTED_PAGES
+    assert shown.has_word(found, "harbour")
+    assert not shown.has_word(found, "quay")
+    assert len(shown.encode(found)) <= 8 * shown.MAX_SHOWN
