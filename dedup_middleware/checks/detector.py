@@ -257,6 +257,9 @@ class Detector:
                 continue
             if self._may_contain(page, match, distinctive):
                 found.append(replace(match, counted=distinctive.beside(original)))
+                if original.pending and self._is_preferred_copy(page, found[-1]):
+                    # It waits for no page that it replaces.
+                    return Verdict(VerdictKind.RELATED, found[-1], Reason.PREFERRED)
             elif related is None and match.score >= RELATED_THRESHOLD:
                 related = match
         if found:
@@ -265,6 +268,11 @@ class Detector:
         if related is not None:
             return Verdict(VerdictKind.RELATED, related, Reason.BELOW_THRESHOLD)
         return Verdict(VerdictKind.NEW)
+
+    def _is_preferred_copy(self, page: Page, match: Match) -> bool:
+        duplicate = Verdict(VerdictKind.DUPLICATE, match)
+        is_preferred = self.preferences.applied(page, duplicate) is not duplicate
+        return is_preferred and self._proof_of(Subject.of(page), match).rejection is None
 
     def _may_contain(self, page: Page, match: Match, distinctive: Distinctive) -> bool:
         """Return whether the original of *match* may contain most of the text of *page*, reworded in places.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,9 +95,15 @@ class Prover:
         if not subject.is_item:
             lines = [line for line in lines if not there.is_known(line)]
         known = Original(other, (there.features.title, there.features.heading))
-        found = compare(lines, known, self._context(subject, there.page, relation, counted))
+        context = self._context(subject, there.page, relation, counted)
+        found = compare(lines, known, context)
         edits += found.edits
         rejection = rejection_of(found.edits, allowed)
+        if subject.summary and rejection is None:
+            # A small text is an edit of its page, but it is all that the item says.
+            summary = compare(subject.summary, known, replace(context, counts=None, has_frame=False))
+            found = found._replace(score=min(found.score, summary.score))
+            rejection = rejection_of(summary.edits, allowed)
         if relation is Relation.SAME_ADDRESS and rejection is not None:
             return Proof(score, rejection, tuple(edits))
         if found.score < self.threshold:
@@ -291,13 +297,15 @@ class _There:
         self.hashes = original.hashes if is_page or self._content is None else self._content.hashes
         # What the items of an open claim contain is known once it has ended: until then they may have the page's text.
         self._is_item = subject.is_item and not original.pending
+        self._asks_for_text = self._is_item or (bool(subject.summary) and not original.pending)
         self._lines: Sequence[str] | None = None
         self._row = ""
 
     @property
     def has_no_text(self) -> bool:
         """Whether its items, to which an item is compared, have no text."""
-        return self._is_item and not self.page.source and not (self._content is not None and self._content.has_text)
+        has_text = bool(self.page.source) or (self._content is not None and self._content.has_text)
+        return self._asks_for_text and not has_text
 
     @property
     def lines(self) -> Sequence[str]:
@@ -313,8 +321,10 @@ class _There:
         return "\n".join(subject.lines)[:end] == "\n".join(self.lines)[:end]
 
     def has_letters_of(self, subject: Subject) -> bool:
-        """Return whether the whole text of a page has the letters of the original's."""
-        digest = b"" if subject.is_item else subject.page.fingerprint.exact_digest
+        """Return whether the whole text, beyond what is stored of it too, has the letters of the original's."""
+        if subject.is_item:
+            return is_cut(self.lines) and subject.weights.keys() == self.hashes
+        digest = subject.page.fingerprint.exact_digest
         return digest != b"" and digest == self.page.exact_digest
 
     def has(self, value: Value) -> bool:

@@ -35,6 +35,8 @@ class Subject:
     values: tuple[Value, ...] = ()
     is_item: bool = False
     """Whether it is an item with text."""
+    summary: Sequence[str] = ()
+    """Of a page that is judged for its item, the text of that: a small part of its own."""
 
     @classmethod
     def of(cls, page: Page, item: ItemText | None = None) -> Subject:
@@ -43,7 +45,8 @@ class Subject:
             return cls(page, item.texts, item.fingerprint.weights, item.names, item.values, is_item=True)
         features = page.features or PageFeatures()
         names = tuple(filter(None, dict.fromkeys((features.title, features.heading))))
-        return cls(page, page.paragraphs, page.fingerprint.weights, names, item.values if item is not None else ())
+        values, summary = (item.values, item.texts if item.has_text else ()) if item is not None else ((), ())
+        return cls(page, page.paragraphs, page.fingerprint.weights, names, values, summary=summary)
 
 
 def _is_summary(item: ItemText, page: Page) -> bool:
