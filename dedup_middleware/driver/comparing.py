@@ -3,51 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.item_check import item_changes
-from dedup_middleware.model import Rejection, VerdictKind
+from dedup_middleware.model import Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.visits.visit import ItemVerdict, within
+from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.checks.item_check import ItemCheck, ItemText
+    from dedup_middleware.checks.item_check import ItemCheck
     from dedup_middleware.index.index import Index
-    from dedup_middleware.model import Changes, StoredPage
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.visits.visit import Visit
 
 
-class GivenAgain(NamedTuple):
-    """What an unchanged page gives again."""
+def compare_with_itself(
+    visit: Visit, index: Index, check: ItemCheck, wanting: Callable[[Any], frozenset[str]], run: str
+) -> None:
+    """Compare the items of an unchanged page with what it gave before: if that is other, the page has changed.
 
-    texts: list[ItemText]
-    """Of its items."""
-    changes: Changes
-    """What their content has that it had not before; falsy if it is the same."""
-    feeds: frozenset[str] | None
-    """The kinds of the feeds that have it; ``None`` for all."""
-    has_reached: bool
-    """Whether each feed that wants an item is one of them."""
-
-
-def given_again(
-    visit: Visit, index: Index, check: ItemCheck, wanting: Callable[[Any], frozenset[str]]
-) -> GivenAgain | None:
-    """Return how the items of an unchanged *visit* compare with those that the store has; ``None`` if it has none.
-
-    *wanting* returns the kinds of the feeds that want an item. Two reads at most, mostly none. `UncheckableError` for
-    an item that cannot be read.
+    If it is the same, and all feeds have it, the items are dropped where that is wanted. They are not stored: the store
+    has the page. *wanting* returns the kinds of the feeds that want an item; *run* names the crawl. Two reads at most,
+    mostly none. `UncheckableError` for an item that cannot be read.
     """
     own = _own(visit, index)
     if own is None or own.item_content is None or visit.claimed is None:
-        return None
+        return
     texts = visit.item_texts or [check.read(visit.claimed, item, visit.budget) for item in visit.held]
-    has_reached = all(own.kept.has_reached(wanting(item)) for item in visit.held)
     changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
-    return GivenAgain(texts, changes, own.kept.feeds, has_reached)
+    if changes:
+        visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
+        if visit.stored is not None:
+            index.outdate(visit.stored.number, [visit.stored], run)
+    elif visit.unchanged is Unchanged.DROP and all(own.kept.has_reached(wanting(item)) for item in visit.held):
+        visit.decided += [Decision(Fate.DROP, item) for item in visit.held]
+        visit.items_dropped += len(visit.held)
+        if visit.held:
+            visit.item_texts, visit.feeds, visit.held = texts, own.kept.feeds, []
 
 
 def item_verdict(

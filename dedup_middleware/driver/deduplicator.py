@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
-from dedup_middleware.driver.comparing import given_again, item_verdict, page_verdict
+from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
 from dedup_middleware.driver.earlier import EarlierCrawls
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
@@ -400,29 +400,14 @@ class Deduplication:
         return None
 
     def _compare_with_itself(self, visit: Visit) -> None:
-        """Compare the items of an unchanged page with what it gave before: if that is other, the page has changed.
-
-        If it is the same, and all feeds have it, the items are dropped where that is wanted. They are not stored: the
-        store has the page.
-        """
-        found = None
         try:
             if visit.is_sound and not self.has_failed:
                 with visit.budget:
-                    found = given_again(visit, self.index, self.item_check, self.feeds_wanting)
+                    compare_with_itself(visit, self.index, self.item_check, self.feeds_wanting, self.run)
         except UncheckableError:
             pass
         except TROUBLE as error:
             self.fail(error)
-        if found is not None and found.changes:
-            visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=found.changes)
-            if visit.stored is not None:
-                self.index.outdate(visit.stored.number, [visit.stored], self.run)
-        elif found is not None and visit.held and found.has_reached and visit.unchanged is Unchanged.DROP:
-            visit.item_texts, visit.feeds = found.texts, found.feeds
-            visit.decided += [Decision(Fate.DROP, item) for item in visit.held]
-            visit.held = []
-            visit.items_dropped += len(found.texts)
 
     def _write_drop(self, visit: Visit, before: Match | None, item: Any, data: bytes) -> Written | None:
         """Write the drop, if the action is one; ``None`` if the match *before* does not stand, and the item is kept."""
@@ -543,10 +528,7 @@ class Deduplication:
     def redirected(self, urls: Iterable[str], visit: Visit) -> None:
         """Note that the pages at these *urls* lead to that of *visit*: if it has another text, theirs is gone."""
         try:
-            stored = [page for url in urls for page in self.index.same([url_identity(url)])]
-            page = visit.page
-            gone = [each for each in stored if page is None or not each.has_text_of(page)]
-            self.index.outdate(0, gone, self.run)
+            self.index.lead_elsewhere(map(url_identity, urls), visit.page, self.run)
         except TROUBLE as error:
             self.fail(error)
 

@@ -128,6 +128,11 @@ class Index(Lookup):
         self.outdate(claimed.number, others, page.run)
         return claimed
 
+    def lead_elsewhere(self, identities: Iterable[bytes], page: Page | None, run: str) -> None:
+        """Note that the pages with these *identities* lead to *page* now: unless it has their text, that is gone."""
+        stored = self.same([*identities])
+        self.outdate(0, [each for each in stored if page is None or not each.has_text_of(page)], run)
+
     def outdate(self, claim: int, stored: Sequence[StoredPage], run: str) -> None:
         """Note that the page of a *claim* gives another thing than what is *stored*: no copy rests on that any more.
 
