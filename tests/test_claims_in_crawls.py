@@ -70,11 +70,11 @@ class HoldsTheFirst:
 
 
 def pair(site, number, first="a", second="b", *, shown=""):
-    """Serve story *number* twice and return both URLs; the second page *shown* a word more, in its menu."""
-    text = story(number)
+    """Serve story *number* twice and return both URLs; both pages have the word *shown* in their text."""
+    text = [*story(number), *([f"The crew said {shown} and left."] if shown else [])]
     return (
         site.add(f"/{number}/{first}", article(first, text)),
-        site.add(f"/{number}/{second}", blog(f"{second} {shown}", text), host=1),
+        site.add(f"/{number}/{second}", blog(second, text), host=1),
     )
 
 

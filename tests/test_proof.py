@@ -367,7 +367,13 @@ NEEDED = {
     (Relation.ACROSS, Kind.ADDED_FACT): (told(), told("The fare of the second boat is 40 crowns.")),
     (Relation.ACROSS, Kind.PASSAGE): (
         told(),
-        told(text=[*LONG[:4], *(f"{SENTENCE} {word} again." for word in ("now", "then", "once", "soon")), *LONG[4:]]),
+        told(
+            text=[
+                *LONG[:4],
+                *(SENTENCE.replace("boats", what) for what in ("boats", "carts", "trams", "coaches")),
+                *LONG[4:],
+            ]
+        ),
     ),
     (Relation.ACROSS, Kind.TITLE): (
         told(title="Form of the programme (lot A)"),

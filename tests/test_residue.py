@@ -31,7 +31,7 @@ def test_what_many_pages_of_a_host_share_is_no_story(pages, name):
     assert pages.kept(urls) == urls
     if name.startswith("entries"):
         second = pages.checked(urls)[urls[1]]
-        assert (second.verdict, second.original_url, second.reason) == ("related", urls[0], "other_title")
+        assert (second.verdict, second.original_url, second.reason) == ("related", urls[0], "extra_text")
         assert second.evidence
 
 

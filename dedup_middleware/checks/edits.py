@@ -7,9 +7,10 @@ wherever it stands: in a sentence, in a line by itself, in text that was moved o
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
@@ -257,6 +258,7 @@ class _Alignment:
                 continue
             self.match[block.a : block.a + block.size] = range(block.b, block.b + block.size)
         self.taken = frozenset(self.match)
+        self._last_gap, self._gone_last = (-1, -1), list[_Sentence]()
 
     def _find_shared(self) -> None:
         """Mark the sentences that both texts have, as they are written or by their words."""
@@ -329,20 +331,33 @@ class _Alignment:
 
         Where the original has more sentences in that place than the text, these are left out.
         """
-        match, there = self.match, self.there
-        before = next((p for p in range(places.start - 1, -1, -1) if match[p] >= 0), -1)
-        after = next((p for p in range(places.stop, len(match)) if match[p] >= 0), len(match))
-        first = match[before] if before >= 0 else -1
-        last = match[after] if after < len(match) else len(there.words)
-        gone: dict[int, int] = {}
-        for place in range(first + 1, last):
-            if there.words[place][0] != _WHOLE and place not in self.taken:
-                number = there.sentence_of[place]
-                gone[number] = gone.get(number, 0) + _weight([there.words[place]])
-        lines = [there.sentences[n] for n, w in gone.items() if w > (1 - SAME) * there.sentences[n].weight]
-        lines = [line for line in lines if not self._is_free(line, self.context.is_originals)]
-        own = len({self.here.sentence_of[place] for place in range(before + 1, after)})
+        match = self.match
+        first, last = bisect_left(self._matched, places.start), bisect_left(self._matched, places.stop)
+        before = self._matched[first - 1] if first else -1
+        end = self._matched[last] if last < len(self._matched) else len(match)
+        start = match[before] + 1 if before >= 0 else 0
+        lines = self._gone(start, match[end] if end < len(match) else len(self.there.words))
+        between = self.here.sentence_of[before + 1 : end]
+        own = between[-1] - between[0] + 1 if between else 1
         return lines[0].text if 0 < len(lines) <= own else ""
+
+    @cached_property
+    def _matched(self) -> list[int]:
+        """The places of the words of the text that are aligned."""
+        return [place for place, there in enumerate(self.match) if there >= 0]
+
+    def _gone(self, start: int, stop: int) -> list[_Sentence]:
+        """Return the sentences of the original between two places that the text has not. O(words), once for a gap."""
+        if self._last_gap != (start, stop):
+            there, gone = self.there, dict[int, int]()
+            for place in range(start, stop):
+                if there.words[place][0] != _WHOLE and place not in self.taken:
+                    number = there.sentence_of[place]
+                    gone[number] = gone.get(number, 0) + _weight([there.words[place]])
+            lines = [there.sentences[n] for n, w in gone.items() if w > (1 - SAME) * there.sentences[n].weight]
+            self._gone_last = [line for line in lines if not self._is_free(line, self.context.is_originals)]
+            self._last_gap = start, stop
+        return self._gone_last
 
     def _is_at_edge(self, places: range) -> bool:
         return all(m < 0 for m in self.match[: places.start]) or all(m < 0 for m in self.match[places.stop :])
@@ -515,9 +530,13 @@ def _weight(words: Iterable[str]) -> int:
 
 
 def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
-    """Return the first sentences of *lines*, each with whether it is a line by itself; without their numbering."""
+    """Return the first sentences of *lines*, each once, and whether it is a line by itself; without their numbering."""
     read = ([s for portion in portions([line]) for s in sentences(portion)] for line in lines)
-    found = [*islice(((sentence, len(each) == 1) for each in read for sentence in each), MAX_WORDS + 1)]
+    found: dict[tuple[str, bool], None] = {}
+    for each in read:
+        found.update(dict.fromkeys((sentence, len(each) == 1) for sentence in each))
+        if len(found) > MAX_WORDS:
+            break
     return [*zip(without_numbering([text for text, _ in found]), (is_line for _, is_line in found), strict=True)]
 
 

@@ -167,7 +167,10 @@ class Prover:
         known = {*text, *there.lines}
         own = [line for line in subject.lines if line not in known]
         if subject.is_item:
-            is_equal = _joined(subject.lines) in _joined(there.lines)
+            # Its lines may break elsewhere.
+            told = _joined(there.lines)
+            is_equal = _joined(subject.lines) in told
+            own = [] if is_equal else [line for line in own if _joined([line]) not in told]
             known.update(line for each in subject.lines for line in each.split("\n"))
             site = self.lookup.shown_on(page.url)
             own += [

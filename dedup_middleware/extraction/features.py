@@ -182,6 +182,8 @@ def is_passing(text: str) -> bool:
     """
     if len(text) > _MAX_DATE:
         return False
+    if _ISO.fullmatch(text.strip()):
+        return True
     bare = _without_times(folded(text), " ")
     words = _WORDS.findall(bare)
     if not has_number(bare):
@@ -249,6 +251,9 @@ _COUNTED = re.compile(
 _READERS = re.compile(
     _COUNTED.pattern.partition("|sec|")[0]
     + "|[条條次人赞讚贊顶踩]|参与|跟贴|评论|評論|回复|阅读|閱讀|浏览|点击|分享|收藏"
+)
+_ISO = re.compile(
+    r"(?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[T ]\d\d:?\d\d(?::?\d\d(?:\.\d{1,9})?)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 )
 _CLOCK = re.compile(r"\d\d?:\d\d")
 _AGO = re.compile(r"\bago\b|\bvor\b|\bhace\b|il y a|\bfa\b|назад|前\Z")

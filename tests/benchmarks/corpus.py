@@ -222,11 +222,11 @@ def score(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Score:
 
 def drop_agreement(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Agreement:
     """Return how right it was to keep just the pages with the ids *kept*; see `score`."""
-    pages = [*pages]
-    clusters, _ = _clusters(pages, kept)
-    drops = sum(id_ not in kept for ids in clusters.values() for id_ in ids)
-    lost, found, copies = score(pages, kept)
-    return Agreement(1 - lost / drops if drops else 1.0, found / copies if copies else 1.0)
+    clusters, told = _clusters(pages, kept)
+    gone = {cluster: sum(id_ not in kept for id_ in ids) for cluster, ids in clusters.items()}
+    right = sum(min(number, len(clusters[each]) - (each not in told)) for each, number in gone.items())
+    drops, copies = sum(gone.values()), sum(len(ids) - 1 for ids in clusters.values())
+    return Agreement(right / drops if drops else 1.0, min(1.0, right / copies) if copies else 1.0)
 
 
 def lost_pages(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> int:
