@@ -138,7 +138,7 @@ def item_of(html: str) -> dict[str, str]:
 
 
 def replayed(*, items: bool) -> Iterator[dict[str, Any]]:
-    """Yield what came of each page of the corpus, in order; last, the pages that were released after all.
+    """Yield what came of each page of the corpus, in order.
 
     With *items*, each page has one with title and text.
     """
@@ -153,7 +153,6 @@ def replayed(*, items: bool) -> Iterator[dict[str, Any]]:
                 "reason": found.reason,
                 "score": found.score and round(found.score, 2),
             }
-        yield {"released": sorted(dedup.released)}
 
 
 def lines() -> list[str]:
