@@ -144,7 +144,7 @@ class TestCanonical:
         assert first.record(copy)["original_url"] == printed
         second = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one", afresh=True)
         assert second.kept == [printed]
-        assert second.record(printed)["original_url"] == own
+        assert second.record(own)["original_url"] == printed
         assert pages_in(first) == (1, 2)
 
     def test_what_is_said_of_another_host_is_recorded_and_not_obeyed(self, site: Site, crawl) -> None:
