@@ -138,6 +138,8 @@ class PageFeatures:
     """The least hashes, 4 bytes each, of the formats of the page's elements: pages of one template share most."""
     lines: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The texts of the context, as written. Not stored."""
+    is_boilerplate: bool = field(default=False, compare=False, repr=False)
+    """Whether the main text may not be what the page is about: a notice, comments. Not stored."""
 
     # Called when a claim is opened, and when it is confirmed.
     @lru_cache(maxsize=256)  # noqa: B019 - the instances are small and refer to nothing

@@ -104,6 +104,7 @@ NEGATIONS = frozenset(
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
 _DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
 _LABELLED = re.compile(r"\s*[^\W\d][^:：\d]*[:：]")
+_HOUR = re.compile(r"\d[:：]\d\d")
 _NO_LETTER = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
 # After one of these a quotation, a part or a clause begins, with a capital.
@@ -554,7 +555,10 @@ def _is_value(line: str) -> bool:
 
 def is_free_line(text: str) -> bool:
     """Return whether a line by itself is of its publication: a credit, a dateline, a date, an age, a count of views."""
-    return not [*without_credits([plain(text)])] or (is_label(text) and is_passing(text))
+    return not [*without_credits([plain(text)])] or (
+        # A date with an hour is that of an event.
+        is_label(text) and is_passing(text) and _HOUR.search(text) is None
+    )
 
 
 def names_of(sentence: str) -> list[str]:

@@ -85,6 +85,8 @@ class Prover:
         edits = [*self._names(subject, there, relation), *self._values(subject, there, relation)]
         if relation is Relation.SAME_ADDRESS:
             edits += self._content(subject, there)
+        elif not subject.is_item:
+            edits += self._untold(subject, there)
         rejection = rejection_of(edits, allowed)
         if rejection is not None or there.has_text_of(subject):
             return Proof(score if rejection else 1.0, rejection, tuple(edits))
@@ -277,6 +279,17 @@ class Prover:
         return is_frame and are_letters("".join(value.written.split()))
 
     # --- what stands around a text
+
+    @staticmethod
+    def _untold(subject: Subject, there: _There) -> Iterator[Edit]:
+        """Yield what a page shows around its text, if that is a notice or comments, which prove nothing of the rest."""
+        here = subject.page.features or PageFeatures()
+        if here.is_boilerplate:
+            known = {*map(text_hash, there.lines), *map(text_hash, subject.lines)}
+            own = {h for h in here.texts - known if h[:STORED_TEXT_BYTES] not in there.features.texts}
+            if own:
+                line = next((each for each in here.lines if text_hash(each) in own), "")
+                yield Edit(Kind.CONTENT, line, "", line)
 
     @staticmethod
     def _content(subject: Subject, there: _There) -> Iterator[Edit]:

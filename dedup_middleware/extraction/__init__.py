@@ -141,6 +141,8 @@ class Texts(NamedTuple):
     """The short texts of the frame: menus, breadcrumbs."""
     formats: frozenset[str] = frozenset()
     """The tags and classes of the block-level elements that hold text."""
+    is_boilerplate: bool = False
+    """Whether the main text calls itself boilerplate, a notice or comments, although other text does not."""
 
 
 def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
@@ -169,6 +171,7 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
         + [f"{text} {href}" for text, href in links],
         _labels(page, chosen),
         frozenset([f"{tag} {class_}" for tag, class_ in {*zip(page.tags, page.classes, strict=True)}]),
+        chosen.is_boilerplate,
     )
 
 
@@ -179,9 +182,10 @@ def _marks(page: PageBlocks, chosen: Choice) -> list[str]:
         if not chosen.frame[node]:
             if what.partition(" ")[0] not in _BY_THEMSELVES:
                 beside = page.blocks[place].text[:MAX_LABEL] if place < len(page.blocks) else ""
-                # Three stars of five.
-                counts[what, beside] += 1
-                found.append(f"{what}\0{beside}\0{counts[what, beside]}")
+                # Three stars of five; of two boxes, the second one is chosen.
+                tag = what.partition(" ")[0]
+                counts[tag, beside] += 1
+                found.append(f"{what}\0{beside}\0{counts[tag, beside]}")
             else:
                 found.append(what)
     return found

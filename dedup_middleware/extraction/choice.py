@@ -114,6 +114,8 @@ class Choice(NamedTuple):
     share: float
     """How much of the page's running text that is, outside of its boilerplate: 0 to 1."""
     type: PageType = PageType.ARTICLE
+    is_boilerplate: bool = False
+    """Whether it stands in what calls itself boilerplate, although other text does not."""
     frame: Sequence[bool] = ()
     """Of each element, whether it is in the page's frame: in menus, footers, sidebars or comments."""
 
@@ -233,7 +235,7 @@ class _WeighedPage:
         share = min(1.0, weight / total) if total else 0.0
         is_one_text = (share >= MOST or self._is_running(run)) and self._between(run) < CARDS * weight
         type_ = PageType.THREAD if page.is_thread else PageType.ARTICLE if is_one_text else PageType.PARTS
-        return Choice(run, share, type_, self._frame(container))
+        return Choice(run, share, type_, self._is_boilerplate(container), self._frame(container))
 
     def choose_all(self) -> Choice:
         """Return what stands outside of the frame and the asides of the page, links among it."""
@@ -283,6 +285,16 @@ class _WeighedPage:
     def _between(self, run: Sequence[int]) -> int:
         """Return how many letters of links stand between the blocks of the *run*."""
         return sum(min(self.page.blocks[i].gap, 2 * GAP) for i in run[1:])
+
+    def _is_boilerplate(self, container: int) -> bool:
+        """Return whether the *container* is in boilerplate, or is hidden, and other running text is not."""
+        page = self.page
+        signs = [page.signs[node] & (BOILERPLATE | HIDDEN | MAIN) for node in _around(container, page.parents)]
+        if next(filter(None, signs), MAIN) & MAIN:
+            return False
+        boilerplate = _within(BOILERPLATE | HIDDEN, page.signs, page.parents)
+        others = [w for b, w in zip(page.blocks, self.weights, strict=True) if w > 0 and not boilerplate[b.node]]
+        return sum(others) >= TOO_LITTLE
 
     def _frame(self, container: int) -> list[bool]:
         """Return of each element whether it is in the frame: in boilerplate that the *container* is not in.

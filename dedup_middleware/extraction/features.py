@@ -88,7 +88,17 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     marks = frozenset(map(fast_hash, [*found.marks[:MAX_MARKS], *more]))
     lines = (*texts, *found.labels)
     template = frozenset(sorted(map(fast_hash, found.formats))[:TEMPLATE_SKETCH])
-    return PageFeatures(title, heading, around, frozenset(map(fast_hash, facts)), canonical, marks, template, lines)
+    return PageFeatures(
+        title,
+        heading,
+        around,
+        frozenset(map(fast_hash, facts)),
+        canonical,
+        marks,
+        template,
+        lines,
+        found.is_boilerplate,
+    )
 
 
 def features_of_text(heading: str) -> PageFeatures:
