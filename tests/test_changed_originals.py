@@ -47,3 +47,12 @@ def test_the_copy_is_in_the_feed(tmp_path: Path, site: Site, host: int, becomes:
     site.add("/own", now)
     second = crawled(tmp_path, [urls[n] for n in order])
     assert urls[1] in second.kept
+
+
+@pytest.mark.parametrize("action", ["tag", "dry-run"])
+@pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["original first", "copy first"])
+def test_what_was_not_dropped_is_not_released(tmp_path: Path, site: Site, action: str, order: tuple[int, int]) -> None:
+    urls = [site.add("/own", article("The story", TOLD)), site.add("/copy", blog("The story", TOLD), host=1)]
+    assert len(crawled(tmp_path, urls).dropped) == 1
+    site.add("/own", article("The story", [*TOLD[:2], *story(2, 6)]))
+    assert sorted(crawled(tmp_path, [urls[n] for n in order], DEDUP_ACTION=action).kept) == sorted(urls)

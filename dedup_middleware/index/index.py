@@ -256,11 +256,13 @@ class Index(Lookup):
         page: Page,
         match: Match,
         items: Callable[[int, bool], Changed] = lambda *_: ((), ()),
+        *,
+        is_dropped: bool = True,
     ) -> int:
         """Store that *page* repeats ``match.original``, without postings, so that it can never own; return its number.
 
         Call it within :meth:`atomically`. In one batch with the puts and deletes of *items*, which gets that number,
-        and whether the page was stored before.
+        and whether the page was stored before. Unless it *is dropped*, its items go on to the feeds.
         """
         own = self.own(page)
         changes = PageWrite(self)
@@ -268,13 +270,14 @@ class Index(Lookup):
         puts, deletes = items(number, bool(own))
         changes.puts += puts
         changes.deletes += deletes
-        self._write(changes, StoredPage.of(page, number, match), page, own)
+        feeds = frozenset[str]() if is_dropped else None
+        self._write(changes, StoredPage.of(page, number, match, feeds=feeds), page, own)
         return number
 
     def note_dropped_again(self, duplicate: StoredPage, run: str) -> None:
         """Note that the crawl *run* has dropped a *duplicate* again, unless it has met the original as it was."""
         if duplicate.run != run and (self._met_by != run or duplicate.original not in self._met_again):
-            dropped = replace(duplicate, kept=replace(duplicate.kept, run=run, time=now()))
+            dropped = replace(duplicate, kept=Kept(run, now(), frozenset()))
             self.store.write([(schema.page_key(duplicate.number), schema.encode_page(dropped))])
 
     def remove(self, numbers: Iterable[int], run: str = "") -> None:
@@ -303,8 +306,11 @@ class Index(Lookup):
         They are compared with what the store has then. A scan of each one's copies.
         """
         numbers = [n for page in originals if page.original is None and run for n in self.duplicates_of(page.number)]
-        copies = [page for number in numbers if (page := self.page(number)) is not None and page.run == run]
-        keys = [key for page in copies for key in self.dropped.of_page(page.number)]
+        copies = (self.page(number) for number in numbers)
+        dropped = [
+            page.number for page in copies if page is not None and page.run == run and page.kept.feeds is not None
+        ]
+        keys = [key for number in dropped for key in self.dropped.of_page(number)]
         return self.dropped.to_release(self.dropped.get(keys)) if keys else []
 
     # --- writing
