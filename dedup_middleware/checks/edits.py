@@ -328,7 +328,7 @@ class _Alignment:
         return Edit(kind, sentence.text, instead, sentence.text)
 
     def _in_place(self, places: range) -> str:
-        """Return the sentence of the original that stands in the place of an own one, as written; empty if none does.
+        """Return the sentence of the original that an own one replaces, as written; empty if none.
 
         Where the original has more sentences in that place than the text, these are left out.
         """

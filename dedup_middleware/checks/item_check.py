@@ -22,6 +22,7 @@ from dedup_middleware.text.words import without_numbering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.fingerprints import Fingerprinter
@@ -118,9 +119,10 @@ def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> I
     return ItemContent(frozenset(weights), frozenset(values), has_text, tuple(texts), _shown(items), _digest(items))
 
 
-def _shown(items: Iterable[ItemText]) -> tuple[str, ...]:
-    lines = (f"{value.field}{_IS}{one_line(value.written)}" for item in items for value in item.values)
-    return tuple(dict.fromkeys(lines))
+def _shown(items: Iterable[ItemText], known: AbstractSet[bytes] = frozenset()) -> tuple[str, ...]:
+    """Return the values of *items* that are not *known*, each with its field, as a person reads it."""
+    own = (value for item in items for value in item.values if hash_of(value) not in known)
+    return tuple(dict.fromkeys(f"{value.field}{_IS}{one_line(value.written)}" for value in own))
 
 
 def _digest(items: Iterable[ItemText]) -> bytes:
@@ -154,12 +156,7 @@ def item_changes(
     texts, values = before()
     found = changes_between(texts, content.texts) if content.has_text and known.has_text else Changes()
     gone = [line for line in values if line not in content.shown]
-    come = [
-        f"{value.field}{_IS}{one_line(value.written)}"
-        for item in items
-        for value in item.values
-        if hash_of(value) not in known.values
-    ]
+    come = [*_shown(items, known.values)]
     replaced = list[tuple[str, str]]()
     for line in [*come]:
         if (old := next((each for each in gone if field_of(each) == field_of(line)), None)) is not None:
@@ -167,7 +164,6 @@ def item_changes(
             gone.remove(old)
             come.remove(line)
     found = Changes((*come, *found.inserted), (*gone, *found.deleted), (*replaced, *found.replaced))
-    # Markup, letter case, the order of lines.
     return found or Changes(inserted=(NOT_SHOWN,))
 
 

@@ -18,7 +18,7 @@ from dedup_middleware.text.clauses import plain, weight
 from dedup_middleware.text.words import is_symbol, numbers_in, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
 #: From this share of common words on, two titles are one, in which some words differ.
 ALIKE = 0.6
@@ -46,9 +46,7 @@ def name_of(
     return " ".join([word for word in _tokens(found) if not is_sites(word.casefold())])
 
 
-def title_edits(
-    name: str, others: Iterable[str], is_slip: Callable[[Sequence[str], Sequence[str]], bool] = lambda *_: False
-) -> list[Edit]:
+def title_edits(name: str, others: Iterable[str]) -> list[Edit]:
     """Return how a *name* differs from that of the *others* that is most like it; nothing if one is equal."""
     row = titles.row_of(name)
     rows = {other: titles.row_of(other) for other in others}
@@ -57,7 +55,7 @@ def title_edits(
     alike, other = max((_alike(row, there), other) for other, there in rows.items())
     if alike < ALIKE:
         return [Edit(Kind.HEADLINE if is_headline(row) else Kind.TITLE, name, other)]
-    return [*_edits(name, other, is_slip)]
+    return [*_edits(name, other)]
 
 
 def _is_host(part: str, host: str) -> bool:
@@ -97,7 +95,7 @@ def _alike(row: str, other: str) -> float:
     return common / max(1, _weight(row), _weight(other))
 
 
-def _edits(name: str, other: str, is_slip: Callable[[Sequence[str], Sequence[str]], bool]) -> Iterable[Edit]:
+def _edits(name: str, other: str) -> Iterable[Edit]:
     if _SECTION.search(name) is None or _SECTION.search(other) is None:
         name, other = _SECTION.sub("", name), _SECTION.sub("", other)
     here, there = map(_tokens, (name, other))
@@ -110,9 +108,7 @@ def _edits(name: str, other: str, is_slip: Callable[[Sequence[str], Sequence[str
         start, begin = block.a + block.size, block.b + block.size
         if "".join(own) == "".join(instead):
             continue
-        if own and instead and is_slip(own, instead):
-            yield Edit(Kind.SLIP, written, replaced, name)
-        elif own and instead:
+        if own and instead:
             yield Edit(Kind.TITLE, written, replaced, name)
         elif own:
             tells = _tells([word for word in words if word.casefold() not in folded_there])

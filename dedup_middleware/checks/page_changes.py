@@ -27,8 +27,8 @@ MAX_SENTENCES = 5_000
 SAME_SENTENCE = 0.5
 # Sentences that are looked at for the one that another one replaces.
 _NEAR = 5
-#: Stands for a change that no words show: in markup, in letter case, beyond the text that is stored.
-NOT_SHOWN = "(no words)"
+#: Stands for a change that no sentence and no value shows.
+NOT_SHOWN = "(markup, letter case, or text beyond what is stored)"
 
 
 def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is_cut: bool = False) -> Changes:

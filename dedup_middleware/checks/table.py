@@ -31,7 +31,7 @@ class Kind(Enum):
     ADDED = "a sentence or words added, without a number or name of their own"
     PASSAGE = "a passage added"
     ADDED_FACT = "a number or name added that the original has nowhere"
-    LINE = "a line or short sentence in the place of another"
+    LINE = "a line or short sentence that replaces another"
     WORD = "a short word or two replaced in an otherwise equal sentence"
     REWORDED = "a sentence rewritten in several places"
     NUMBER = "another number, or letter by itself"

@@ -1,4 +1,4 @@
-"""Opens files without waiting, and nothing else in their place: a named pipe waits for a program at its other end."""
+"""Opens files without waiting, and nothing but files: a named pipe waits for a program at its other end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MODE = 0o600
 
 
 class NotAFileError(OSError):
-    """Something else is in the place of a file."""
+    """Something other than a file is at the path."""
 
     def __init__(self, path: str | os.PathLike[str], what: str) -> None:
         # The error of the system for a pipe without a reader, and for a socket.

@@ -106,7 +106,7 @@ _SIZE = re.compile(r"\d+x\d*|(?:[whq]_?\d+[,-]?)+", re.IGNORECASE)
 
 
 def picture_of(url: str) -> str:
-    """Return what names the picture at *url*, in whatever size and format: its path without these.
+    """Return what names the picture at *url*, in any size and format: its path without these.
 
     A query counts where the path names no file: "/image?id=3". The host does not: it changes with the size.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from contextlib import suppress
 from itertools import islice
 from os import urandom
 from typing import TYPE_CHECKING
@@ -90,6 +91,13 @@ class OpenClaims:
     def gives_other_items(self, number: int) -> bool:
         """Return whether the stored page *number* gives other items now, with its text."""
         return number in self._outdated
+
+    def crawl_ended(self, run: str) -> None:
+        """Note that the crawl *run* is over. What leads elsewhere is forgotten with the last one."""
+        with suppress(ValueError):
+            self.crawls.remove(run)
+        if not self.crawls:
+            self._outdated.pop(0, None)
 
     # --- who waits
 

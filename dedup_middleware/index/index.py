@@ -6,7 +6,6 @@ page. A crash therefore leaves nothing provisional behind.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -165,8 +164,7 @@ class Index(Lookup):
 
     def end(self, run: str) -> None:
         """Note that the crawl *run* is over."""
-        with suppress(ValueError):
-            self.open_claims.crawls.remove(run)
+        self.open_claims.crawl_ended(run)
 
     def sweep(self) -> None:
         """Remove the open claims of processes that are not at work any more; a private store has none."""

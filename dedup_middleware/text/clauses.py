@@ -174,16 +174,6 @@ def pieces(paragraphs: Iterable[str]) -> list[str]:
     return found
 
 
-def cut_to(paragraphs: Iterable[str], limit: int) -> Iterator[str]:
-    """Yield *paragraphs*, one a line, until these have *limit* characters; the last one is cut before a space."""
-    for paragraph in paragraphs:
-        if len(paragraph) > limit:
-            yield paragraph[: max(limit, 0)].rpartition(" ")[0]
-            return
-        yield paragraph
-        limit -= len(paragraph) + 1
-
-
 def portions(paragraphs: Iterable[str]) -> Iterator[str]:
     """Yield the text of *paragraphs* in pieces of at most `PORTION` characters, one paragraph a line. O(characters).
 
