@@ -140,6 +140,8 @@ class PageFeatures:
     """The texts of the context, as written. Not stored."""
     is_boilerplate: bool = field(default=False, compare=False, repr=False)
     """Whether the main text may not be what the page is about: a notice, comments. Not stored."""
+    site_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What the page says that its site is called: ``og:site_name``, and what leads to ``/``. Not stored."""
 
     # Called when a claim is opened, and when it is confirmed.
     @lru_cache(maxsize=256)  # noqa: B019 - the instances are small and refer to nothing

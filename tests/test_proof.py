@@ -215,6 +215,32 @@ def test_an_editors_title_is_none(one: str, other: str) -> None:
     assert across(page("", one), page("", other)) == "duplicate"
 
 
+def under_one_heading(place: str, head: str = "", menu: str = "") -> tuple[str, dict[str, str]]:
+    """Return a page whose title has a *place* beside its heading, and an item with both title and text."""
+    named = "Registered nurse for the night shift in a small hospital"
+    html = page(menu, f"{named} - {place}", head=head).replace(f"<h1>{named} - {place}", f"<h1>{named}")
+    return html, {"title": f"{named} - {place}", "text": " ".join(story(1))}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Leeds", "York"), ("Ref. 4711", "Ref. 4712"), ("31,000 a year", "38,000 a year")]
+)
+def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one: str, other: str) -> None:
+    pages = [("http://one.example/a", *under_one_heading(one)), ("http://two.example/b", *under_one_heading(other))]
+    for crawled in (pages, pages[::-1]):
+        assert verdicts(*crawled) == ["new", "related"]
+
+
+def test_what_a_page_calls_its_site_is_no_part_of_its_title() -> None:
+    names = '<meta property="og:site_name" content="York Mercury">', "<a href='/'><img alt='The Leeds Post'></a>"
+    pages = [
+        ("http://one.example/a", *under_one_heading("York Mercury", head=names[0])),
+        ("http://two.example/b", *under_one_heading("The Leeds Post", menu=names[1])),
+    ]
+    for crawled in (pages, pages[::-1]):
+        assert verdicts(*crawled) == ["new", "duplicate"]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -12,6 +12,7 @@ from dedup_middleware.checks.address import is_view
 
 STORY = "http://one.example/story/5"
 PRINTED = "http://one.example/print/story/5"
+SITE = "<meta property=og:site_name content='The Harbour Post'>"
 FRAME = "<aside><p>Ferries sold by members.</p></aside>"
 PRICE = "<aside><p>From 4.50 € a day, for members only.</p></aside>"
 
@@ -22,7 +23,7 @@ def page(*, title: str = "The ferry is back - The Harbour Post", frame: str = FR
         "<nav class=menu><ul><li><a href=/>Home</a><li><a href=/news>News</a></ul></nav><header><h2>News</h2></header>"
     )
     body = f"<h1>The ferry is back</h1><main><div class=body>{lines}{last}</div></main>{frame}"
-    return f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{menu}{body}</body></html>"
+    return f"<!DOCTYPE html><html><head><title>{title}</title>{SITE}</head><body>{menu}{body}</body></html>"
 
 
 def view(*, title: str = "The ferry is back") -> str:

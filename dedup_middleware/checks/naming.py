@@ -18,7 +18,7 @@ from dedup_middleware.text.clauses import plain, weight
 from dedup_middleware.text.words import is_symbol, numbers_in, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
 #: From this share of common words on, two titles are one, in which some words differ.
 ALIKE = 0.6
@@ -28,22 +28,16 @@ _SYMBOL = re.compile(r"[+#%‰°$€£¥₹₽]")
 _SECTION = re.compile(r"(?<=[A-Za-z0-9])\(\d[a-z]?\)")
 
 
-def name_of(
-    title: str, heading: str, is_sites: Callable[[str], bool], host: str = "", others: Collection[str] = ()
-) -> str:
-    """Return what *title* calls a page, without the site's name and words for a view.
+def name_of(title: str, is_part: Callable[[str], bool], is_word: Callable[[str], bool], host: str = "") -> str:
+    """Return what *title* calls a page, without the site's name and words for a view; its parts are divided by "|".
 
-    *heading* is what the page shows above its text: a title that has it, if that is a headline or one of the *others*,
-    has only names of the site and of its sections beside it. *is_sites* returns whether a word stands in most titles of
-    the site. Empty if all of them do.
+    The site's are the name of its *host*, a part for which *is_part* returns true, and a word for which *is_word* does.
+    Empty if nothing else is there. What stands beside the heading of a page is not the site's for that: "Nurse - Leeds"
+    under the heading "Nurse".
     """
-    bare = titles.without_view(heading)
-    row = titles.row_of(bare)
-    if row and (is_headline(row) or row in map(titles.row_of, others)) and f" {row} " in f" {titles.row_of(title)} ":
-        title = bare
-    named = [part for part in titles.parts(title) if not _is_host(part, host)]
-    found = " ".join(filter(None, map(titles.without_view, named)))
-    return " ".join([word for word in _tokens(found) if not is_sites(word.casefold())])
+    named = [part for part in titles.parts(title) if not (_is_host(part, host) or is_part(part))]
+    own = ([w for w in _tokens(titles.without_view(part)) if not is_word(w.casefold())] for part in named)
+    return " | ".join([" ".join(words) for words in own if words])
 
 
 def title_edits(name: str, others: Iterable[str]) -> list[Edit]:
@@ -55,7 +49,16 @@ def title_edits(name: str, others: Iterable[str]) -> list[Edit]:
     alike, other = max((_alike(row, there), other) for other, there in rows.items())
     if alike < ALIKE:
         return [Edit(Kind.HEADLINE if is_headline(row) else Kind.TITLE, name, other)]
+    if _beside(name, rows[other]):
+        # "Nurse | Leeds" has all of the heading "Nurse"; so has the title over that: "Nurse | York".
+        other = next((each for each in rows if any(map(str.isalpha, _beside(each, rows[other])))), other)
     return [*_edits(name, other)]
+
+
+def _beside(name: str, row: str) -> list[str]:
+    """Return the words of the parts of a *name* beside the one that is a *row*; none if there is no such part."""
+    found = [*map(titles.row_of, titles.parts(name))]
+    return [word for each in found if each != row for word in each.split()] if row in found else []
 
 
 def _is_host(part: str, host: str) -> bool:

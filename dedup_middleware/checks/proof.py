@@ -220,22 +220,10 @@ class Prover:
         if _has_same_headline(*names):
             return
         urls = subject.page.url, there.page.url
-        sites = [*map(self.lookup.shown_on, urls)]
-
-        def is_sites(word: str) -> bool:
-            return any(shown.has_word(site, word) for site in sites)
-
-        def bare(name: str) -> str:
-            """Return *name* without the site's and its sections' parts: at another address only these may differ."""
-            parts = titles.parts(name) if relation is Relation.SAME_SITE else ()
-            own = [part for part in parts if not any(shown.is_frame_part(site, part) for site in sites)]
-            return " - ".join(own) or name
-
+        site = _Site([*map(self.lookup.shown_on, urls)], {*map(titles.row_of, here.site_names)}, relation)
         ours, theirs = (
-            [n for name in each if (n := name_of(bare(name), heading, is_sites, host_of(url), others))]
-            for each, url, heading, others in zip(
-                names, urls, (here.heading, other.heading), (names[1], ()), strict=True
-            )
+            [*filter(None, (site.bare(name, host_of(url)) for name in each))]
+            for each, url in zip(names, urls, strict=True)
         )
         if _has_same_headline(ours, theirs):
             return
@@ -378,6 +366,29 @@ class _There:
             return True
         row = titles.row_of(line) if len(line) <= MAX_TITLE else ""
         return bool(row) and f" {row} " in titles.row_of_all([self.features.title, self.features.heading])
+
+
+class _Site(NamedTuple):
+    """What the titles of two pages may have of their sites."""
+
+    shown: Sequence[Mapping[bytes, tuple[int, int]]]
+    called: AbstractSet[str]
+    """The rows of what the subject's page says that its site is called."""
+    relation: Relation
+
+    def bare(self, name: str, host: str) -> str:
+        """Return *name* without the parts and words that are the site's of a *host*."""
+        if self.relation is Relation.SAME_SITE:
+            # The parts of sections, too: at another address only these may differ.
+            own = [p for p in titles.parts(name) if not any(shown.is_frame_part(site, p) for site in self.shown)]
+            name = " - ".join(own) or name
+        return name_of(name, self._is_part, self._is_word, host)
+
+    def _is_part(self, part: str) -> bool:
+        return titles.row_of(part) in self.called or any(shown.is_name(site, part) for site in self.shown)
+
+    def _is_word(self, word: str) -> bool:
+        return any(shown.has_word(site, word) for site in self.shown)
 
 
 def _is_label(site: Mapping[bytes, tuple[int, int]], line: str, *, is_view: bool) -> bool:

@@ -44,6 +44,11 @@ _DATA_TEXTS = etree.XPath(
 )
 _DATA = etree.XPath("/descendant::script[@type = 'application/ld+json' or @type = 'application/json']")
 _OG_TITLE = etree.XPath("/html/head/meta[@property = 'og:title'][1]/@content", smart_strings=False)
+_SITE_NAMES = etree.XPath(
+    "/html/head/meta[@property = 'og:site_name']/@content | /descendant::a[@href = '/']//text() |"
+    " /descendant::a[@href = '/']//img/@alt",
+    smart_strings=False,
+)
 _READ_JSON = json.JSONDecoder(strict=False).decode
 # What has no text inside, so that each is read in constant time.
 _EMPTY = ("audio", "embed", "frame", "iframe", "img", "input", "object", "source", "track", "video")
@@ -51,6 +56,8 @@ _EMPTY = ("audio", "embed", "frame", "iframe", "img", "input", "object", "source
 _ICONS = ("b", "em", "i", "span")
 #: What follows so many characters is no title any more; and so many titles, icons' among them, are looked at.
 MAX_TITLE, MAX_TITLES = 300, 100
+#: Names of its site on a page that are looked at.
+MAX_SITE_NAMES = 4
 #: Bytes of the digest of all that a page shows.
 CONTENT_DIGEST = 16
 #: Pictures, files and the like that are told apart; what follows counts as one. Things in the data that have names.
@@ -72,7 +79,8 @@ _MAX_DATE = 60
 
 def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     """Return what the page under *root*, with the texts *found* there, has beside its main text. O(characters)."""
-    title, heading, texts = _short(_title_of(root)), _short(found.heading), found.others
+    heading, texts = _short(found.heading), found.others
+    title = _short(_title_of(root))
     if not title and not heading and (first := next(root.iter("h1"), None)) is not None:
         heading = _short(_TEXT(first))
     rest = "\n".join(texts[MAX_TEXTS:])
@@ -98,6 +106,7 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
         template,
         lines,
         found.is_boilerplate,
+        tuple(dict.fromkeys(filter(None, map(_short, cast("list[str]", _SITE_NAMES(root))[:MAX_SITE_NAMES])))),
     )
 
 

@@ -56,6 +56,11 @@ def is_frame_part(shown: Mapping[bytes, tuple[int, int]], part: str) -> bool:
     return is_frame(shown, _of_part(part))
 
 
+def is_name(shown: Mapping[bytes, tuple[int, int]], part: str) -> bool:
+    """Return whether a page of a host says that its site is called as this *part* of a title."""
+    return _of_name(part) in shown
+
+
 def is_frame(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
     """Return whether a host has shown what has this *hash_* around several texts."""
     return shown.get(hash_, (0, 0))[1].bit_count() >= SEVERAL
@@ -67,6 +72,10 @@ def _is_sites(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
 
 def _of_word(word: str) -> bytes:
     return fast_hash(f"t{word}")
+
+
+def _of_name(name: str) -> bytes:
+    return fast_hash(f"n{titles.row_of(name)}")
 
 
 def _of_part(part: str) -> bytes:
@@ -84,6 +93,7 @@ def _shown_by(page: Page) -> Iterable[bytes]:
     if (features := page.features) is not None:
         found += map(_of_word, titles.site_row(f"{features.title} {features.heading}").split())
         found += map(_of_part, titles.parts(features.title))
+        found += map(_of_name, features.site_names)
         found += [*features.texts, *features.facts, *features.marks]
     return dict.fromkeys(found)
 
