@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from dedup_middleware.checks.item_values import is_item
 from dedup_middleware.common.budget import MAX_MILLISECONDS, UncheckableError, page_budget
 from dedup_middleware.common.urls import as_requested, identities_near, url_identity, without_secrets
 from dedup_middleware.driver.opening import deduplication_of, new_crawl, open_at_once
 from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
+from dedup_middleware.items.item_values import is_item
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.settings import PREFIX, Config

@@ -24,9 +24,9 @@ from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
 from dedup_middleware import cli
-from dedup_middleware.checks.address import site_of
 from dedup_middleware.plugin import addon
 from dedup_middleware.stores import default_backend
+from dedup_middleware.text.addresses import site_of
 
 BASES = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
 COMPONENTS = (

@@ -38,6 +38,7 @@ FLOORS = (
     ("extraction",),
     ("stores",),
     ("index",),
+    ("items",),
     ("checks",),
     ("order",),
     ("settings",),

@@ -21,9 +21,9 @@ from local_site import Answer
 from prose import article, story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.item_values import item_values
 from dedup_middleware.common.values import VALUES
 from dedup_middleware.index import item_codec
+from dedup_middleware.items.item_values import item_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

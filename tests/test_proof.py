@@ -11,9 +11,9 @@ import pytest
 from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.address import is_same_address, site_of
-from dedup_middleware.checks.item_values import is_incidental
 from dedup_middleware.checks.table import COPY, Kind, Relation
+from dedup_middleware.items.item_values import is_incidental
+from dedup_middleware.text.addresses import is_same_address, site_of
 from dedup_middleware.text.words import without_numbering
 
 NAV = "<nav><a href='/'>Home</a> <a href='/news'>News</a> <a href='/about'>About</a></nav>"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dedup_middleware.checks.same_item import FetchedItem
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.dropped_items import DroppedItem
+from dedup_middleware.items.same_item import FetchedItem
 
 URL = "http://example.org/story/7?page=2"
 NOW = datetime.now(timezone.utc).replace(second=17)
@@ -95,7 +95,7 @@ def test_what_differs_otherwise_is_another_item(field, now, then) -> None:
 
 def test_a_fetch_on_a_full_minute_is_a_fetch_like_any(monkeypatch) -> None:
     now = NOW.replace(second=0, microsecond=0)
-    monkeypatch.setattr("dedup_middleware.checks.same_item.time.time", now.timestamp)
+    monkeypatch.setattr("dedup_middleware.items.same_item.time.time", now.timestamp)
     assert same({"title": "Story", "when": now}, {"title": "Story", "when": NOW - WEEK}) == 0
     assert same({"title": "Story", "ts": now.timestamp()}, {"title": "Story", "ts": (NOW - WEEK).timestamp()}) == 0
 

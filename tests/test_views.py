@@ -8,7 +8,7 @@ import pytest
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.address import is_view
+from dedup_middleware.text.addresses import is_view
 
 STORY = "http://one.example/story/5"
 PRINTED = "http://one.example/print/story/5"

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.api import as_item
 from dedup_middleware.batch.archive import POSITIONS, Read
 from dedup_middleware.batch.pairs import FIELDS
-from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common import permissions
 from dedup_middleware.common.budget import UncheckableError, page_budget
 from dedup_middleware.common.registry import required
@@ -26,6 +25,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import MAX_HOLDERS, packed_item_text, puts_of
 from dedup_middleware.index.transfer import lines_of
+from dedup_middleware.items.reading import ItemCheck, content_of
 from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.checks.item_check import ItemText
     from dedup_middleware.checks.table import Edit, Relation
     from dedup_middleware.common.urls import HostPattern
     from dedup_middleware.index.index import Index
     from dedup_middleware.index.lookup import Found
+    from dedup_middleware.items.reading import ItemText
     from dedup_middleware.model import Page, StoredPage
 
 

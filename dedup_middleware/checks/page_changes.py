@@ -1,4 +1,4 @@
-"""Finds what has changed on a page since it was stored: in its title and heading, its main text, and what is no text.
+"""Finds what has changed on a page, and in its items, since they were stored.
 
 The frame (menus, teasers, other people's comments) does not count, nor does an age by itself, "2 hours ago": it differs
 between two fetches of one page. All else in the text is content: a date, a price, opening hours, a count.
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 from rapidfuzz.distance import Indel
 
 from dedup_middleware.extraction.features import is_age
+from dedup_middleware.items.reading import content_of, field_of, written_values
 from dedup_middleware.model import Changes, PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import is_label, one_line, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.items.reading import ItemText
+    from dedup_middleware.model import ItemContent, Page, StoredPage
 
 #: Sentences of each text that are compared.
 MAX_SENTENCES = 5_000
@@ -46,6 +48,30 @@ def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is
     names = ((there.title, here.title), (there.heading, here.heading))
     renamed = [(old, new) for old, new in names if titles.row_of(old) != titles.row_of(new)]
     return found._replace(replaced=(*renamed, *found.replaced), is_shown_otherwise=here.marks != there.marks)
+
+
+def item_changes(
+    items: Sequence[ItemText], known: ItemContent, before: Callable[[], tuple[Sequence[str], Sequence[str]]]
+) -> Changes:
+    """Return how *items* differ from what they were *known* to contain; falsy if they do not.
+
+    *before* returns the texts and the values that the store has of them.
+    """
+    content = content_of(items, known)
+    if content.digest == known.digest != b"":
+        return Changes()
+    texts, values = before()
+    found = changes_between(texts, content.texts) if content.has_text and known.has_text else Changes()
+    gone = [line for line in values if line not in content.shown]
+    come = [*written_values(items, known.values)]
+    replaced = list[tuple[str, str]]()
+    for line in [*come]:
+        if (old := next((each for each in gone if field_of(each) == field_of(line)), None)) is not None:
+            replaced.append((old, line))
+            gone.remove(old)
+            come.remove(line)
+    found = Changes((*come, *found.inserted), (*gone, *found.deleted), (*replaced, *found.replaced))
+    return found or Changes(inserted=(NOT_SHOWN,))
 
 
 def changes_between(before: Iterable[str], now: Iterable[str]) -> Changes:

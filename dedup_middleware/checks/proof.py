@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.checks.address import has_other_version, is_view
 from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
-from dedup_middleware.checks.item_check import hash_of
-from dedup_middleware.checks.item_values import is_url
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, is_same_page, relation_of
 from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, allowed_edits, rejection_of
@@ -17,9 +14,12 @@ from dedup_middleware.common.urls import host_of
 from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, is_passing, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.index import shown
+from dedup_middleware.items.item_values import is_url
+from dedup_middleware.items.reading import hash_of
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
+from dedup_middleware.text.addresses import has_other_version, is_view
 from dedup_middleware.text.clauses import SHORT, clauses, folded, weight
 from dedup_middleware.text.words import are_letters, is_unspaced, numbers_in, terms, without_credits, without_links
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.checks.item_values import Value
     from dedup_middleware.index.lookup import Lookup
+    from dedup_middleware.items.item_values import Value
     from dedup_middleware.model import StoredPage
 
 #: A text lighter than this, in letters (200 Han characters), may be a notice or a wall that many URLs show.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.address import is_same_address, site_of
 from dedup_middleware.checks.table import Relation
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.model import PageFeatures
+from dedup_middleware.text.addresses import is_same_address, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedup_middleware.checks.item_check import ItemText
-    from dedup_middleware.checks.item_values import Value
+    from dedup_middleware.items.item_values import Value
+    from dedup_middleware.items.reading import ItemText
     from dedup_middleware.model import Page, StoredPage
 
 #: Pages of one template share at least this part of the formats of their elements.

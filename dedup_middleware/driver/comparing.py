@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.checks.item_check import item_changes
+from dedup_middleware.checks.page_changes import item_changes
 from dedup_middleware.model import Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, within
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.checks.item_check import ItemCheck
     from dedup_middleware.index.index import Index
+    from dedup_middleware.items.reading import ItemCheck
     from dedup_middleware.model import StoredPage
     from dedup_middleware.visits.visit import Visit
 

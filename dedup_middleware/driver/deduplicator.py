@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.checks.item_check import ItemCheck, content_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
@@ -26,6 +25,7 @@ from dedup_middleware.driver.earlier import EarlierCrawls
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
+from dedup_middleware.items.reading import ItemCheck, content_of
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder

@@ -10,13 +10,13 @@ from weakref import WeakSet
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.checks.address import site_of
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.order import FetchedPage, Order
 from dedup_middleware.order.recent import Recent
 from dedup_middleware.order.url_shape import address_of
 from dedup_middleware.records.crawl_lines import MAX_FORMS, FormLast
+from dedup_middleware.text.addresses import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,9 +15,9 @@ from scrapy.logformatter import LogFormatter
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.log import logformatter_adapter
 
-from dedup_middleware.checks.item_values import item_texts
 from dedup_middleware.common.budget import Budget, UncheckableError, page_budget
 from dedup_middleware.common.urls import item_identity, request_identity
+from dedup_middleware.items.item_values import item_texts
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.item_flow import RELEASE_URL, Entry, Passing, item_entry, item_type

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from rapidfuzz.distance import Prefix
 
-from dedup_middleware.checks.item_check import field_of
 from dedup_middleware.common.budget import Budget
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import TROUBLE
+from dedup_middleware.items.reading import field_of
 from dedup_middleware.model import Standing, VerdictKind
 from dedup_middleware.reasons import Outcome, Reason, message_of
 from dedup_middleware.records.counts import Counts

@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.item_check import field_of
+from dedup_middleware.items.reading import field_of
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.counts import host_at
 from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL

@@ -6,9 +6,9 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.same_item import FetchedItem
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.dropped_items import DroppedItem
+from dedup_middleware.items.same_item import FetchedItem
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.visits.visit import StoredItem
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dedup_middleware.checks.item_values import TAG_FIELD
 from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.index import item_codec
+from dedup_middleware.items.item_values import TAG_FIELD
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, Verdict, VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
@@ -17,9 +17,9 @@ from dedup_middleware.visits.states import Claim, Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dedup_middleware.checks.item_check import ItemText
     from dedup_middleware.errors import DedupError
     from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.items.reading import ItemText
     from dedup_middleware.model import Standing, StoredPage
 
 # Not enough for a verdict, but enough for a page to be an original.

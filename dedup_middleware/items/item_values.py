@@ -13,13 +13,13 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.values import MAX_LEVELS, VALUES, is_markup
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.extraction.features import is_age
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
+from dedup_middleware.text.addresses import is_same_address
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, clauses, pieces, weight
 from dedup_middleware.text.words import symbols_of
 

@@ -9,9 +9,9 @@ from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.item_values import is_incidental
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.dropped_items import MOST_ALIKE
+from dedup_middleware.items.item_values import is_incidental
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,13 +8,12 @@ from functools import cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.checks.item_values import WEB, Value, item_fields, item_values, prose_in, short_values
-from dedup_middleware.checks.page_changes import NOT_SHOWN, changes_between
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.values import is_markup
 from dedup_middleware.extraction.features import MAX_TITLE, is_age
 from dedup_middleware.fingerprints import fast_hash
-from dedup_middleware.model import Changes, ItemContent, PageFeatures
+from dedup_middleware.items.item_values import WEB, Value, item_fields, item_values, prose_in, short_values
+from dedup_middleware.model import ItemContent, PageFeatures
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, one_line
@@ -107,7 +106,7 @@ class ItemCheck:
 def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> ItemContent:
     """Return what an original's *items* contain together: what they were *known* to contain if they are the same."""
     if known is not None and _digest(items) == known.digest != b"":
-        return replace(known, texts=tuple(text for item in items for text in item.texts), shown=_shown(items))
+        return replace(known, texts=tuple(text for item in items for text in item.texts), shown=written_values(items))
     weights: dict[bytes, int] = {}
     values: set[bytes] = set()
     texts: list[str] = []
@@ -116,10 +115,12 @@ def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> I
         values.update(map(hash_of, item.values))
         texts += item.texts
     has_text = sum(weights.values()) >= MIN_TEXT_WEIGHT
-    return ItemContent(frozenset(weights), frozenset(values), has_text, tuple(texts), _shown(items), _digest(items))
+    return ItemContent(
+        frozenset(weights), frozenset(values), has_text, tuple(texts), written_values(items), _digest(items)
+    )
 
 
-def _shown(items: Iterable[ItemText], known: AbstractSet[bytes] = frozenset()) -> tuple[str, ...]:
+def written_values(items: Iterable[ItemText], known: AbstractSet[bytes] = frozenset()) -> tuple[str, ...]:
     """Return the values of *items* that are not *known*, each with its field, as a person reads it."""
     own = (value for item in items for value in item.values if hash_of(value) not in known)
     return tuple(dict.fromkeys(f"{value.field}{_IS}{one_line(value.written)}" for value in own))
@@ -141,30 +142,6 @@ def _digest(items: Iterable[ItemText]) -> bytes:
         for item in items
     )
     return sha256("\n".join(written).encode()).digest()[:_DIGEST_BYTES]
-
-
-def item_changes(
-    items: Sequence[ItemText], known: ItemContent, before: Callable[[], tuple[Sequence[str], Sequence[str]]]
-) -> Changes:
-    """Return how *items* differ from what they were *known* to contain; falsy if they do not.
-
-    *before* returns the texts and the values that the store has of them.
-    """
-    content = content_of(items, known)
-    if content.digest == known.digest != b"":
-        return Changes()
-    texts, values = before()
-    found = changes_between(texts, content.texts) if content.has_text and known.has_text else Changes()
-    gone = [line for line in values if line not in content.shown]
-    come = [*_shown(items, known.values)]
-    replaced = list[tuple[str, str]]()
-    for line in [*come]:
-        if (old := next((each for each in gone if field_of(each) == field_of(line)), None)) is not None:
-            replaced.append((old, line))
-            gone.remove(old)
-            come.remove(line)
-    found = Changes((*come, *found.inserted), (*gone, *found.deleted), (*replaced, *found.replaced))
-    return found or Changes(inserted=(NOT_SHOWN,))
 
 
 def field_of(own: str) -> str:
