@@ -22,6 +22,7 @@ from dedup_middleware.text.words import (
     MINUS,
     VARIANTS,
     are_letters,
+    is_negation,
     is_symbol,
     is_unspaced,
     numbers_in,
@@ -54,53 +55,6 @@ _SAMPLE = 40
 _ACRONYM = 5
 # Marks a sentence that both texts have, which is aligned as one word.
 _WHOLE = "\0"
-NEGATIONS = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "cannot",
-        "isn",
-        "wasn",
-        "aren",
-        "weren",
-        "don",
-        "doesn",
-        "didn",
-        "wouldn",
-        "couldn",
-        "shouldn",
-        "hasn",
-        "haven",
-        "hadn",
-        "t",
-        "without",
-        "nicht",
-        "kein",
-        "keine",
-        "keinen",
-        "nie",
-        "ohne",
-        "ne",
-        "pas",
-        "jamais",
-        "sans",
-        "non",
-        "nunca",
-        "sin",
-        "не",
-        "нет",
-        "без",
-        "不",
-        "没",
-        "沒",
-        "未",
-        "无",
-        "無",
-        "勿",
-        "非",
-    ]
-)
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
 _DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
 _LABELLED = re.compile(r"\s*[^\W\d][^:：\d]*[:：]")
@@ -453,7 +407,7 @@ class _Alignment:
             return Kind.SYMBOL if ours == theirs else None
         if len(ours) == len(theirs) == 1 and any(v.issuperset(ours + theirs) for v in VARIANTS):
             return None
-        is_negated = NEGATIONS.isdisjoint(ours) != NEGATIONS.isdisjoint(theirs)
+        is_negated = any(map(is_negation, ours)) != any(map(is_negation, theirs))
         if is_negated and max(len(ours), len(theirs)) <= _FEW:
             return Kind.NEGATION
         symbols = [[w for w in words if is_symbol(w)] for words in (ours, theirs)]
@@ -499,7 +453,7 @@ class _Alignment:
 
 def _gap(here: list[str], there: list[str], *, is_inside: bool = True) -> Iterator[tuple[list[str], list[str]]]:
     # What a sentence lacks at its ends is left out: "For children." is no part of "Not for children."
-    if here or (there and (is_inside or not NEGATIONS.isdisjoint(map(str.casefold, there)))):
+    if here or (there and (is_inside or any(map(is_negation, map(str.casefold, there))))):
         yield here, there
 
 

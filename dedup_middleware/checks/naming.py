@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.checks.edits import NEGATIONS, joined
+from dedup_middleware.checks.edits import joined
 from dedup_middleware.checks.table import Edit, Kind
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import plain, weight
-from dedup_middleware.text.words import is_symbol, numbers_in, tokens
+from dedup_middleware.text.words import is_negation, is_symbol, numbers_in, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -116,11 +116,11 @@ def _edits(name: str, other: str) -> Iterable[Edit]:
         elif own:
             tells = _tells([word for word in words if word.casefold() not in folded_there])
             yield Edit(Kind.TITLE if tells else Kind.TITLE_WORDS, written, "", name)
-        elif any(_SYMBOL.fullmatch(word) or word in NEGATIONS for word in instead):
+        elif any(_SYMBOL.fullmatch(word) or is_negation(word) for word in instead):
             yield Edit(Kind.TITLE, "", replaced, name)
 
 
 def _tells(words: list[str]) -> bool:
     """Return whether *words* that a title has more tell one thing from another: a number, a symbol, "lot B"."""
     is_letter = bool(words) and len(words[-1]) == 1 and words[-1].isascii() and words[-1].isupper()
-    return is_letter or any(_SYMBOL.fullmatch(w) or w.casefold() in NEGATIONS or numbers_in([w]) for w in words)
+    return is_letter or any(_SYMBOL.fullmatch(w) or is_negation(w.casefold()) or numbers_in([w]) for w in words)

@@ -150,6 +150,12 @@ def numbers_in(words: Iterable[str]) -> list[str]:
     return [number.replace(" ", "") for number in _NUMBER.findall(" ".join(words))]
 
 
+#: Matches a word, folded, that is a negation: English, German, French, Spanish, Russian, Chinese.
+is_negation = re.compile(
+    "not|no|never|cannot|isn|wasn|aren|weren|don|doesn|didn|wouldn|couldn|shouldn|hasn|haven|hadn|t|without|nicht|kein|keine|keinen|nie|ohne|ne|pas|jamais|sans|non|"
+    "nunca|sin|не|нет|без|不|没|沒|未|无|無|勿|非"
+).fullmatch
+
 # Longer lines that begin like a credit are sentences.
 _MAX_LINE = 120
 # English, German, French, Spanish and Chinese, as a line of its own.
