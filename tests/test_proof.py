@@ -257,6 +257,12 @@ def test_a_line_with_another_value_is_another_one(one: str, other: str) -> None:
     assert across(page("", text=first), page("", text=second)) == "related"
 
 
+@pytest.mark.parametrize(("one", "other"), [("4 min read", "3 min read"), ("阅读时间 4 分钟", "阅读时间 6 分钟")])
+def test_a_reading_time_is_no_value(one: str, other: str) -> None:
+    first, second = ([line, *story(3)] for line in (one, other))
+    assert across(page("", text=first), page("", text=second)) == "duplicate"
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

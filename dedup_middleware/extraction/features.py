@@ -196,12 +196,12 @@ def line_hash(text: str) -> bytes:
 def is_passing(text: str) -> bool:
     """Return whether the short *text* changes from one fetch of a page to the next: it is a date, an age, a count.
 
-    >>> [is_passing(text) for text in ("28 November 2026", "2 hours ago", "1,113 views", "1,113 euros", "14 days")]
-    [True, True, True, False, False]
+    >>> [is_passing(text) for text in ("28 November 2026", "2 hours ago", "4 min read", "1,113 views", "14 days")]
+    [True, True, True, True, False]
     """
     if len(text) > _MAX_DATE:
         return False
-    if _ISO.fullmatch(text.strip()):
+    if _ISO.fullmatch(text.strip()) or _READING.search(folded(text)):
         return True
     bare = _without_times(folded(text), " ")
     words = _WORDS.findall(bare)
@@ -276,6 +276,8 @@ _ISO = re.compile(
 )
 _CLOCK = re.compile(r"\d\d?:\d\d")
 _AGO = re.compile(r"\bago\b|\bvor\b|\bhace\b|il y a|\bfa\b|назад|前\Z")
+# "4 min read" is counted from the text.
+_READING = re.compile(r"\d min(?:ute)?s? read\b|\breading time\b|\blese(?:zeit|dauer)\b|阅读时间|閱讀時間")
 _PUBLISHED = re.compile(r"(?:publi|updat|post)\w*|last|on|at|am|um|uhr|le|el|de|stand|(?:发布|更新|時間|时间)\w*")
 _NOW = re.compile(r"now|today|yesterday|heute|gestern|hier|ayer|hoy|сегодня|вчера|刚刚|剛剛|昨天|今天")
 # What an age is made of.
