@@ -13,9 +13,11 @@ import json
 import random
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from opencc import OpenCC
 from parsel import Selector
 from prose import article, blog, several, story, zh_story
@@ -137,13 +139,17 @@ def item_of(html: str) -> dict[str, str]:
     return {"title": page.xpath("string(//title)").get(""), "text": " ".join(text)}
 
 
-def replayed(*, items: bool) -> Iterator[dict[str, Any]]:
-    """Yield what came of each page of the corpus, in order.
+def replayed(*, items: bool, store: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield what came of each page of the corpus, in order; with a *store* on disk, each is the first of its process.
 
     With *items*, each page has one with title and text.
     """
-    with Deduplicator() as dedup:
+    with ExitStack() as stack:
+        dedup = stack.enter_context(Deduplicator(store or "memory:"))
         for url, html, item in corpus():
+            if store is not None:
+                stack.close()
+                dedup = stack.enter_context(Deduplicator(store))
             found = dedup.add(url, html, item=item_of(html) if items and item is None else item)
             yield {
                 "items": items,
@@ -163,6 +169,11 @@ def lines() -> list[str]:
 def test_the_verdicts_are_the_stored_ones() -> None:
     """After a change that is meant, run ``python tests/test_golden.py --write`` and review the diff."""
     assert lines() == STORED
+
+
+@pytest.mark.parametrize("items", [False, True])
+def test_a_verdict_does_not_depend_on_what_the_process_has_seen(tmp_path: Path, *, items: bool) -> None:
+    assert [*replayed(items=items, store=f"leveldb:{tmp_path}/store")] == [*replayed(items=items)]
 
 
 def test_the_corpus_has_every_verdict() -> None:
