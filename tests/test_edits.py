@@ -193,3 +193,19 @@ def test_words_beyond_the_most_that_are_aligned_make_no_copy() -> None:
     sentences = [" ".join(words[n : n + 12]) + "." for n in range(0, len(words), 12)]
     edited = [sentence.replace("word", "wort", 1) for sentence in sentences]
     assert Kind.TOO_LONG in kinds(edited, sentences)
+
+
+@pytest.mark.parametrize(
+    ("british", "american"),
+    [("neighbours", "neighbors"), ("realised", "realized"), ("centre", "center"), ("organisation", "organization")],
+)
+def test_british_and_american_spellings_are_one_word(british: str, american: str) -> None:
+    text = "The {} of the harbour office in the old town had been there for years."
+    everything_is_known = Context(known=lambda: bool)
+    assert compare([text.format(british)], Original([text.format(american)]), everything_is_known).edits == ()
+
+
+@pytest.mark.parametrize(("one", "other"), [("prise", "prize"), ("tour", "tor"), ("four", "for")])
+def test_words_that_are_spelled_alike_are_two(one: str, other: str) -> None:
+    text = "The {} of the harbour office in the old town had been there for years."
+    assert compare([text.format(one)], Original([text.format(other)]), Context(known=lambda: bool)).edits

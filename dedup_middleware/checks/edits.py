@@ -20,11 +20,11 @@ from dedup_middleware.extraction.features import MAX_UNIT, is_passing
 from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
     MINUS,
-    VARIANTS,
     are_letters,
     is_negation,
     is_symbol,
     is_unspaced,
+    is_variant,
     numbers_in,
     tokens,
     without_credits,
@@ -405,7 +405,7 @@ class _Alignment:
         numbers = numbers_in(ours), numbers_in(theirs)
         if "".join(ours) == "".join(theirs) and numbers[0] == numbers[1]:
             return Kind.SYMBOL if ours == theirs else None
-        if len(ours) == len(theirs) == 1 and any(v.issuperset(ours + theirs) for v in VARIANTS):
+        if len(ours) == len(theirs) == 1 and is_variant(ours[0], theirs[0]):
             return None
         is_negated = any(map(is_negation, ours)) != any(map(is_negation, theirs))
         if is_negated and max(len(ours), len(theirs)) <= _FEW:

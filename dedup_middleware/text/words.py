@@ -62,13 +62,30 @@ _SYMBOL = re.compile(rf"[{SIGNS}]|{_MINUS}")
 _TOKEN = re.compile(rf"\d+(?:(?:[.:]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
 _TERM = re.compile(rf"(?=([{_DENSE}]{{2}})).|(?<=[{_DENSE}])[{_DENSE}]|({WORD.pattern})")
-#: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
-VARIANTS = [
+# What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
+_VARIANTS = [
     frozenset("的地得"),
     frozenset("x×"),
     *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
     *map(frozenset, zip("卫着借台痹叙背具仿", "衞著藉枱痺敍揹俱彷", strict=True)),
 ]
+
+
+# British and American English: "neighbours", "realising", "centre"; not "hour", "prise".
+_BRITISH = re.compile(r"(?<=[a-z]{3})our|(?<=[a-z]{3})is(?=e|ing|ation)|(?<=[a-z])tre(?=s?\b)")
+_AMERICAN = {"our": "or", "is": "iz", "tre": "ter"}
+
+
+def is_variant(word: str, other: str) -> bool:
+    """Return whether two words, folded, are two spellings of one word.
+
+    >>> is_variant("colours", "colors"), is_variant("sugar", "salt")
+    (True, False)
+    """
+    if any(word in both and other in both for both in _VARIANTS):
+        return True
+    one, two = (_BRITISH.sub(lambda found: _AMERICAN[found[0]], each) for each in (word, other))
+    return one == two
 
 
 def words_of(text: str) -> list[str]:
