@@ -49,8 +49,6 @@ OWN_PASSAGE, OWN_END = 250, 150
 NOUNS = 0.17
 # Words of a negation, "does not have", and of a word that is misspelled with a space in it.
 _FEW = 3
-# Sentences of an original in which capitals are counted.
-_SAMPLE = 40
 # Letters of an abbreviation in capitals; longer words in capitals are headings, or shouted.
 _ACRONYM = 5
 # Marks a sentence that both texts have, which is aligned as one word.
@@ -116,8 +114,8 @@ class Original:
     @cached_property
     def has_names(self) -> bool:
         """Whether capitals inside its sentences mark names."""
-        sample = [text for text, is_line in self.sentences if not (is_line and is_label(text))][:_SAMPLE]
-        return sum(len(names_of(text)) for text in sample) < NOUNS * sum(text.count(" ") + 1 for text in sample)
+        told = [text for text, is_line in self.sentences if not (is_line and is_label(text))]
+        return sum(len(names_of(text)) for text in told) < NOUNS * sum(text.count(" ") + 1 for text in told)
 
 
 def compare(lines: Sequence[str], original: Original, context: Context | None = None) -> Comparison:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 ALIKE = 0.6
 # Symbols that carry meaning in a title: "A+", "C#", "50 %"; others stand between its parts.
 _SYMBOL = re.compile(r"[+#%‰°$€£¥₹₽]")
-# The number of a section: "printf(3)".
-_SECTION = re.compile(r"(?<=[A-Za-z0-9])\(\d[a-z]?\)")
 
 
 def name_of(title: str, is_part: Callable[[str], bool], is_word: Callable[[str], bool], host: str = "") -> str:
@@ -99,8 +97,6 @@ def _alike(row: str, other: str) -> float:
 
 
 def _edits(name: str, other: str) -> Iterable[Edit]:
-    if _SECTION.search(name) is None or _SECTION.search(other) is None:
-        name, other = _SECTION.sub("", name), _SECTION.sub("", other)
     here, there = map(_tokens, (name, other))
     folded_here, folded_there = [*map(str.casefold, here)], [*map(str.casefold, there)]
     start = begin = 0
