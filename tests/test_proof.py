@@ -177,6 +177,14 @@ def test_a_site_is_a_registrable_domain() -> None:
     assert site_of("127.0.0.1") == "127.0.0.1"
 
 
+@pytest.mark.parametrize(("others", "verdict"), [(2, "related"), (3, "duplicate")])
+def test_a_short_text_at_two_addresses_is_one_once_the_site_is_known(others: int, verdict: str) -> None:
+    known = [(f"http://one.example/{n}", page("", f"Story {n}", text=story(n))) for n in range(5, 5 + others - 1)]
+    notice = page("", "A notice", text=[story(4)[0], story(4)[1][:60]])
+    pages = [*known, ("http://one.example/a/notice", notice), ("http://one.example/b/notice", notice)]
+    assert verdicts(*pages)[-1] == verdict
+
+
 # --- two sites: nothing that carries meaning is replaced
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dedup_middleware.items.item_values import Value
     from dedup_middleware.model import StoredPage
 
-#: A text lighter than this, in letters (200 Han characters), may be a notice or a wall that many URLs show.
+#: A text lighter than this, in letters (200 Han characters), may be a wall that all URLs of a site show.
 LITTLE_TEXT_WEIGHT = 600
 #: Share of the longer words of another headline, by weight, that the original's text must have.
 SHARED_TITLE = 0.4
@@ -157,7 +157,9 @@ class Prover:
         edits += self._own_content(subject, there)
         rejection = rejection_of(edits, allowed_edits(Relation.SAME_SITE))
         if rejection is None and not subject.is_item and subject.page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
-            rejection = Rejection(Reason.DIFFERENT_URL_SHORT_TEXT)
+            # Where the site has shown several texts, it is no wall, and what is in its frame is known.
+            has_texts = shown.is_frame(self.lookup.shown_on(subject.page.url), shown.PAGES)
+            rejection = None if has_texts else Rejection(Reason.DIFFERENT_URL_SHORT_TEXT)
         return Proof(score if rejection else 1.0, rejection, tuple(edits))
 
     def _own_text(self, subject: Subject, there: _There) -> Iterator[Edit]:
