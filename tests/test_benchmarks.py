@@ -141,5 +141,5 @@ def test_what_other_tools_would_drop(tmp_path):
 
 def test_what_the_plugin_costs_a_crawl(tmp_path):
     (found,) = table(run("cost.py", written(tmp_path / "tiny.jsonl", ROWS), "--rounds", "1"))
-    assert (found["corpus"], found["pages"], found["dropped"]) == ("tiny", "6", "0")
+    assert (found["corpus"], found["pages"], found["dropped"]) == ("tiny", "6", "1")
     assert float(found["CPU"]) > 0 < float(found["again, pages only"])

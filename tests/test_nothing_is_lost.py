@@ -317,7 +317,7 @@ DEFECTS = [
     "index.item_codec:encode",
     "index.dropped_items:DroppedItems.pairs",
     "index.dropped_items:DroppedItems.make_room",
-    "checks.item_check:ItemCheck.read",
+    "items.reading:ItemCheck.read",
     "checks.detector:Detector.check",
     "checks.detector:Detector.judge",
     "checks.proof:Prover.check",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -101,11 +101,6 @@ class Prover:
         found = compare(lines, known, context)
         edits += found.edits
         rejection = rejection_of(found.edits, allowed)
-        if subject.summary and rejection is None:
-            # A small text is an edit of its page, but it is all that the item says.
-            summary = compare(subject.summary, known, replace(context, counts=None, has_frame=False))
-            found = found._replace(score=min(found.score, summary.score))
-            rejection = rejection_of(summary.edits, allowed)
         if relation is Relation.SAME_ADDRESS and rejection is not None:
             return Proof(score, rejection, tuple(edits))
         if found.score < self.threshold:
@@ -303,7 +298,6 @@ class _There:
         self.hashes = original.hashes if is_page or self._content is None else self._content.hashes
         # What the items of an open claim contain is known once it has ended: until then they may have the page's text.
         self._is_item = subject.is_item and not original.pending
-        self._asks_for_text = self._is_item or (bool(subject.summary) and not original.pending)
         self._lines: Sequence[str] | None = None
         self._row = ""
 
@@ -311,7 +305,7 @@ class _There:
     def has_no_text(self) -> bool:
         """Whether its items, to which an item is compared, have no text."""
         has_text = bool(self.page.source) or (self._content is not None and self._content.has_text)
-        return self._asks_for_text and not has_text
+        return self._is_item and not has_text
 
     @property
     def lines(self) -> Sequence[str]:

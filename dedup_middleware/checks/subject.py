@@ -35,26 +35,15 @@ class Subject:
     values: tuple[Value, ...] = ()
     is_item: bool = False
     """Whether it is an item with text."""
-    summary: Sequence[str] = ()
-    """Of a page that is judged for its item, the text of that: a small part of its own."""
 
     @classmethod
     def of(cls, page: Page, item: ItemText | None = None) -> Subject:
         """Return what is judged of *page* and of its *item*, if there is one."""
-        if item is not None and item.has_text and not _is_summary(item, page):
+        if item is not None and item.has_text:
             return cls(page, item.texts, item.fingerprint.weights, item.names, item.values, is_item=True)
         features = page.features or PageFeatures()
         names = tuple(filter(None, dict.fromkeys((features.title, features.heading))))
-        values, summary = (item.values, item.texts if item.has_text else ()) if item is not None else ((), ())
-        return cls(page, page.paragraphs, page.fingerprint.weights, names, values, summary=summary)
-
-
-def _is_summary(item: ItemText, page: Page) -> bool:
-    """Return whether the text of *item* is a small part of that of its *page*: then it stands for the page."""
-    if 2 * item.fingerprint.weight >= page.fingerprint.weight:
-        return False
-    shown = " ".join(" ".join(page.paragraphs).split())
-    return all(" ".join(line.split()) in shown for line in item.texts)
+        return cls(page, page.paragraphs, page.fingerprint.weights, names, () if item is None else item.values)
 
 
 def relation_of(page: Page, original: StoredPage) -> Relation:
