@@ -268,7 +268,7 @@ class _Alignment:
     # --- a sentence that the original has not
 
     def _own(self, sentence: _Sentence, places: range) -> Edit:
-        instead, kind = self._in_place(places), Kind.ADDED
+        instead, kind = self._in_place(sentence, places), Kind.ADDED
         if sentence.is_label:
             is_slip = bool(instead) and self._is_slip(sentence.folded, _Sentence(instead, is_line=True).folded)
             is_fact = self._has_own_number(sentence) and _is_value(sentence.text)
@@ -279,7 +279,7 @@ class _Alignment:
             kind = Kind.LINE
         return Edit(kind, sentence.text, instead, sentence.text)
 
-    def _in_place(self, places: range) -> str:
+    def _in_place(self, sentence: _Sentence, places: range) -> str:
         """Return the sentence of the original that an own one replaces, as written; empty if none.
 
         Where the original has more sentences in that place than the text, these are left out.
@@ -290,6 +290,8 @@ class _Alignment:
         end = self._matched[last] if last < len(self._matched) else len(match)
         start = match[before] + 1 if before >= 0 else 0
         lines = self._gone(start, match[end] if end < len(match) else len(self.there.words))
+        # A line of symbols, "★★☆", replaces one of symbols; as a rule between two lines it is no text.
+        lines = [line for line in lines if bool(line.weight) == bool(sentence.weight)]
         between = self.here.sentence_of[before + 1 : end]
         own = between[-1] - between[0] + 1 if between else 1
         return lines[0].text if 0 < len(lines) <= own else ""
@@ -307,7 +309,7 @@ class _Alignment:
                 if there.words[place][0] != _WHOLE and place not in self.taken:
                     number = there.sentence_of[place]
                     gone[number] = gone.get(number, 0) + _weight([there.words[place]])
-            lines = [there.sentences[n] for n, w in gone.items() if w > (1 - SAME) * there.sentences[n].weight]
+            lines = [s for n, w in gone.items() if w > (1 - SAME) * (s := there.sentences[n]).weight or not s.weight]
             self._gone_last = [line for line in lines if not self._is_free(line, self.context.is_originals)]
             self._last_gap = start, stop
         return self._gone_last

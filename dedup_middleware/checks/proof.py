@@ -358,7 +358,8 @@ class _There:
 
     def is_known(self, line: str) -> bool:
         """Return whether *line* is no text: words for a view, a title of the original, what stands around its text."""
-        if not titles.without_view(line) or self.is_around(line):
+        is_view_word = not titles.without_view(line) and any(map(str.isalnum, line))
+        if is_view_word or self.is_around(line):
             return True
         row = titles.row_of(line) if len(line) <= MAX_TITLE else ""
         return bool(row) and f" {row} " in titles.row_of_all([self.features.title, self.features.heading])

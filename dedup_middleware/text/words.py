@@ -167,10 +167,14 @@ def numbers_in(words: Iterable[str]) -> list[str]:
     return [number.replace(" ", "") for number in _NUMBER.findall(" ".join(words))]
 
 
-#: Matches a word, folded, that is a negation: English, German, French, Spanish, Russian, Chinese.
+#: Matches a word, folded, that is a negation by itself; a language a line, and those of one root together.
 is_negation = re.compile(
-    "not|no|never|cannot|isn|wasn|aren|weren|don|doesn|didn|wouldn|couldn|shouldn|hasn|haven|hadn|t|without|nicht|kein|keine|keinen|nie|ohne|ne|pas|jamais|sans|non|"
-    "nunca|sin|не|нет|без|不|没|沒|未|无|無|勿|非"
+    r"not?|never|cannot|(?:is|was|are|were|do|does|did|would|could|should|has|have|had)n|t|without|neither|nor|hardly|"
+    "nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|niet|geen|nooit|zonder|inte|ej|aldrig|utan|ikke|uden|uten|"
+    "ne|pas|jamais|sans|aucune?|non|senza|nunca|jamás|sin|não|sem|nu|fără|"
+    "не|нет|ни|без|ні|немає|nie|bez|není|δεν?|μην?|χωρίς|değil|yok|nem|nincs|ei|eivät|ilman|tidak|bukan|tanpa|"
+    "không|chưa|chẳng|لا|لم|لن|ليس|ليست|غير|دون|بدون|نه|نیست|לא|אין|בלי|नहीं|न|मत|बिना|না|নয়|নেই|안|못|않|"
+    "[不没沒未无無勿非]"
 ).fullmatch
 
 # Longer lines that begin like a credit are sentences.
