@@ -209,3 +209,23 @@ def test_british_and_american_spellings_are_one_word(british: str, american: str
 def test_words_that_are_spelled_alike_are_two(one: str, other: str) -> None:
     text = "The {} of the harbour office in the old town had been there for years."
     assert compare([text.format(one)], Original([text.format(other)]), Context(known=lambda: bool)).edits
+
+
+def test_the_lines_of_a_list_in_another_order_are_another_list() -> None:
+    race = [*story(1), "Anna Weber", "Clara Jung", "Eva Holt", *story(2)]
+    other = [*story(1), "Clara Jung", "Anna Weber", "Eva Holt", *story(2)]
+    assert [edit.kind for edit in compare(other, Original(race)).edits] == [Kind.LINE, Kind.LINE]
+    moved = [*story(2), "Anna Weber", "Clara Jung", "Eva Holt", *story(1)]
+    assert compare(moved, Original(race)).edits == ()
+
+
+@pytest.mark.parametrize("negation", ["не", "لا", "nie", "değil", "không", "नहीं", "לא"])
+def test_a_negation_more_is_another_sentence_in_many_languages(negation: str) -> None:
+    text = "Alpha beta gamma delta {}epsilon zeta eta theta iota kappa."
+    found = compare([text.format(f"{negation} ")], Original([text.format("")])).edits
+    assert [edit.kind for edit in found] == [Kind.NEGATION]
+
+
+def test_another_rating_in_symbols_replaces_the_line() -> None:
+    assert [e.kind for e in compare([*story(1), "★★★★☆"], Original([*story(1), "★☆☆☆☆"])).edits] == [Kind.LINE]
+    assert [e.kind for e in compare([*story(1), "***"], Original(story(1))).edits] == [Kind.LINE_ADDED]

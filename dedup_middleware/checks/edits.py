@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
@@ -129,9 +129,25 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
     here = _read(lines)
     if context.counts is not None:
         here = [each for each in here if context.counts(each[0])]
+    moved = [*_moved_lines(here, original.sentences)]
     if {text for text, _ in here} <= {text for text, _ in original.sentences}:
-        return Comparison((), 1.0)
-    return _Alignment(here, original, context).comparison()
+        return Comparison((*moved,), 1.0)
+    found = _Alignment(here, original, context).comparison()
+    return found._replace(edits=(*found.edits, *moved))
+
+
+def _moved_lines(here: Iterable[tuple[str, bool]], there: Iterable[tuple[str, bool]]) -> Iterator[Edit]:
+    """Yield the first line of each list of short lines that the other text has in another order: ranks, steps."""
+    lists = {frozenset(lines): lines for lines in _lists(there)}
+    for lines in _lists(here):
+        other = lists.get(frozenset(lines), lines)
+        yield from (Edit(Kind.LINE, one, two, one) for one, two in zip(lines, other, strict=True) if one != two)
+
+
+def _lists(text: Iterable[tuple[str, bool]]) -> list[list[str]]:
+    """Return the short lines of a *text* that follow one another."""
+    groups = groupby(text, key=lambda each: each[1] and is_label(each[0]))
+    return [[line for line, _ in group] for is_list, group in groups if is_list]
 
 
 class _Sentence:
