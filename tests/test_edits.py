@@ -146,8 +146,10 @@ def test_a_slip_is_a_letter_of_a_word_that_no_other_text_has() -> None:
 
 
 def test_several_places_or_a_clause_are_reworded() -> None:
-    page = replaced(replaced(replaced(EN, "approved", "passed"), "for the", "of the"), "on Monday", "that Monday")
+    page = replaced(replaced(replaced(EN, "approved", "said yes to"), "for the", "of the"), "on Monday", "that Monday")
     assert set(kinds(page, EN)) == {Kind.REWORDED}
+    filled = replaced(replaced(replaced(EN, "approved", "passed"), "for the", "of the"), "on Monday", "that Monday")
+    assert set(kinds(filled, EN)) == {Kind.WORD}, "a form was filled in anew"
     clause = "settled the question of all its schools after some hours"
     assert Kind.REWORDED in kinds(replaced(EN, "approved the new budget for the schools", clause), EN)
     assert kinds(replaced(EN, "approved the new budget", "declined the new budget"), EN) == [Kind.WORD]
