@@ -5,6 +5,7 @@ The rows are kinds of pages that people have reported as lost, each with pages o
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -353,6 +354,18 @@ def test_a_value_that_the_original_does_not_show_counts_on_any_site() -> None:
     assert verdicts(*pages)[1] != "duplicate"
     both = [html.replace("<footer>", "<footer><p>Alder Bakery</p><p>Birch Bakery</p>") for _ in "12"]
     assert verdicts(("http://one.example/", both[0], first), ("http://two.example/", both[1], second))[1] == "duplicate"
+
+
+@pytest.mark.parametrize(("one", "other"), [("{}-05-12T18:30", "{}-06-12T18:30"), ("12.05.{}", "13.05.{}")])
+def test_a_date_that_is_to_come_is_no_date_of_publication(one: str, other: str) -> None:
+    years = datetime.now(timezone.utc).year + 1, 2019
+    for year, verdict in zip(years, ("related", "duplicate"), strict=True):
+        shown = [each.format(year) for each in (one, other)]
+        pages = [
+            (url, page(f"<p>{day}</p>"), item(start=day))
+            for url, day in zip(("http://one.example/a", "http://two.example/b"), shown, strict=True)
+        ]
+        assert verdicts(*pages)[1] == verdict
 
 
 def test_a_value_that_all_pages_of_a_site_have_is_the_sites() -> None:

@@ -371,7 +371,7 @@ class _Alignment:
             for edit in found
             if edit.kind in {Kind.WORD, Kind.LEFT_OUT, Kind.ADDED}
         )
-        # An editor's places differ in length. Where as many words replace as many everywhere, a form was filled in anew.
+        # An editor's places differ in length. Where as many words replace as many everywhere, a form was filled in.
         is_rewritten = count >= SEVERAL and any(len(here) != len(there) for here, there in gaps)
         words = Kind.LINE if sentence.weight <= SHORT else Kind.REWORDED if is_rewritten else Kind.WORD
         yield from (edit._replace(kind=words) if edit.kind is Kind.WORD else edit for edit in found)

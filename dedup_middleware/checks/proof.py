@@ -257,7 +257,7 @@ class Prover:
 
     def _is_sites_value(self, subject: Subject, value: Value) -> bool:
         """Return whether *value* is of the publication: a link, a date by itself, the name of a section."""
-        if is_url(value.written) or is_passing(value.written):
+        if is_url(value.written) or (is_passing(value.written) and not value.is_to_come):
             return True
         site = self.lookup.shown_on(subject.page.url)
         is_frame = shown.is_frame_line(site, value.written) or shown.is_frame(site, text_hash(value.written))

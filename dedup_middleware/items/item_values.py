@@ -39,6 +39,8 @@ _DATE_AND_TIME = (
     re.compile(r"(?P<d>\d\d?)[-/.](?P<m>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
     re.compile(r"(?P<m>\d\d?)[-/.](?P<d>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
 )
+# A day: 2027-05-12, 2027年5月12日, 12.05.2027.
+_DAY_OF = re.compile(r"(\d{4})[-/.年](\d\d?)[-/.月](\d\d?)|(\d\d?)[-/.](\d\d?)[-/.](\d{4})(?!\d)")
 # A moment to the second has more digits than most texts with a number: a quick test for what takes long to read.
 _MANY_DIGITS = re.compile(r"(?:\D*\d){9}")
 # What may follow a time: fractions of a second, half of the day, time zone.
@@ -73,6 +75,8 @@ class Value(NamedTuple):
     """The symbols beside the words: ``✓``, ``€``, ``++``."""
     written: str
     """As the item has it."""
+    is_to_come: bool = False
+    """Whether it is a date after tomorrow: of an event, a deadline, never that of a publication."""
 
 
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
@@ -142,7 +146,8 @@ def short_values(values: Sequence[tuple[str, Plain]], url: str, *, are_named: bo
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
         for text in texts:
             written = text if isinstance(value, str) else str(value)
-            found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written)
+            to_come = _is_to_come(written, now)
+            found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written, to_come)
             if found.words or found.signs:
                 yield found
 
@@ -199,6 +204,19 @@ def _is_clock_reading(text: str, now: float | None) -> bool:
         (second % _MINUTE and now - 2 * _DAY <= second <= now + 14 * _HOUR) or abs(now - second) < _MINUTE
         for second in moments
     )
+
+
+def _is_to_come(text: str, now: float) -> bool:
+    """Return whether *text* begins with a day that is later than tomorrow, wherever one reads it."""
+    if len(text) > _LONGEST_MOMENT or _DIGIT.search(text) is None:
+        return False
+    day: tuple[int, ...] | None = parsedate(f"{text} 00:00")
+    if found := _DAY_OF.match(text):
+        numbers = [int(number) for number in found.groups() if number]
+        day = (*(numbers if found[1] else numbers[::-1]), 0, 0, 0)
+    with suppress(ValueError, OverflowError, TypeError, IndexError):
+        return day is not None and timegm(day) > now + 2 * _DAY
+    return False
 
 
 # The values of one item, and those of one crawl, are often the same.
