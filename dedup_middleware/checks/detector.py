@@ -154,7 +154,7 @@ class Detector:
         A duplicate stays one as long as its original is as it was.
         """
         known = page.known
-        if known is None or known.features is None:
+        if known is None or known.features is None or self.index.leading_to(page):
             return None
         if known.original is None:
             return Verdict(VerdictKind.UNCHANGED) if self._is_eligible(known, page) else None
@@ -189,6 +189,8 @@ class Detector:
         Those of all clauses lead to *page* if it replaces the match.
         """
         match = verdict.match
+        if verdict.moved is not None:
+            page = replace(page, former=verdict.moved.identities)
         if match is not None and verdict.reason == Reason.PREFERRED:
             return replace(page, replaces=match.original)
         return page if match is None else page.near(match, self.threshold)
@@ -197,6 +199,36 @@ class Detector:
 
     def _check(self, page: Page) -> Verdict:
         found = self.index.look_up(page)
+        verdict = self._check_found(page, found)
+        moved = self._moved(page, found, verdict)
+        if moved is None:
+            return verdict
+        page = replace(page, former=moved.identities)
+        return replace(self._check_found(page, self.index.look_up(page)), moved=moved)
+
+    def _moved(self, page: Page, found: Found, verdict: Verdict) -> StoredPage | None:
+        """Return *page* as it is stored under another URL, which leads here now, or named this one as canonical.
+
+        A page that this crawl has met under the other URL is still there.
+        """
+        if any(own.original is None for own in found.own):
+            return None
+        leading = self.index.leading_to(page)
+        named = [
+            match.original
+            for match in verdict.candidates
+            if match.original.canonical in page.identities
+            and match.original.run != page.run
+            and not self.index.open_claims.is_kept_again(match.original.number)
+        ]
+        known = (each for each in (*leading, *named) if not each.pending and self._is_eligible(each, page))
+        return next((each for each in known if self._has_text_of(page, each)), None)
+
+    def _has_text_of(self, page: Page, known: StoredPage) -> bool:
+        shared = containment(page.fingerprint.weights, known.hashes)
+        return known.digest == page.fingerprint.digest or shared >= self.threshold
+
+    def _check_found(self, page: Page, found: Found) -> Verdict:
         changes = self._changes(page, found.own)
         if changes is not None and not changes:
             return Verdict(VerdictKind.UNCHANGED)
@@ -347,7 +379,7 @@ class Detector:
                 return self.preferences.applied(page, found)
         assert related is not None
         kind = VerdictKind.CHANGED if verdict.changes else related.kind
-        return replace(related, kind=kind, changes=verdict.changes)
+        return replace(related, kind=kind, changes=verdict.changes, moved=verdict.moved)
 
     def _proof_of(self, subject: Subject, match: Match) -> Proof:
         return self.prover.check(subject, match.original, match.score, match.counted or subject.weights.keys())

@@ -172,7 +172,7 @@ class Deduplication:
         if not may_claim or visit.is_duplicate or not visit.can_be_original:
             return None
         own = None
-        if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None:
+        if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None and visit.verdict.moved is None:
             # An unchanged original owns its text already.
             own = visit.page.known or self.index.find(visit.page.identities)
         page = visit.page if own is not None or visit.read is None else visit.read_in_full()
@@ -525,10 +525,18 @@ class Deduplication:
         self.drops.note_released(item, feeds)
         self.durability.delete_when_durable(self.index.dropped.deletes([item]))
 
-    def redirected(self, urls: Iterable[str], visit: Visit) -> None:
-        """Note that the pages at these *urls* lead to that of *visit*: if it has another text, theirs is gone."""
+    def redirected(self, urls: Iterable[str], end: str) -> list[StoredPage]:
+        """Note that *urls* lead to the URL *end* now; return the originals that were there: call `left` with them."""
         try:
-            self.index.lead_elsewhere(map(url_identity, urls), visit.page, self.run)
+            return self.index.lead_elsewhere(map(url_identity, urls), url_identity(end))
+        except TROUBLE as error:
+            self.fail(error)
+        return []
+
+    def left(self, before: Iterable[StoredPage], page: Page | None = None) -> None:
+        """Note that *page* is where the originals *before* were: unless it has their text, that is gone."""
+        try:
+            self.index.outdate(0, [each for each in before if page is None or not each.has_text_of(page)], self.run)
         except TROUBLE as error:
             self.fail(error)
 

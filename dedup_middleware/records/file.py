@@ -104,6 +104,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """At most five pieces of the page or item that the original lacks."""
     changes: RecordedChanges | None = None
     """Of a changed page."""
+    moved_from: str | None = None
+    """The URL of the page when it was stored, where it has moved."""
     evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
     is_item: bool = False
