@@ -424,9 +424,11 @@ class Changes(NamedTuple):
     inserted: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     replaced: tuple[tuple[str, str], ...] = ()
-    """Pairs: what stood there, and what stands there now; title and heading come first."""
+    """Pairs: what stood there, and what stands there now."""
     is_shown_otherwise: bool = False
     """Whether pictures, media, files, formulas or form values are others."""
+    values: tuple[tuple[str, str, str], ...] = ()
+    """Title, heading and fields of items: the name, what it was and what it is, empty for nothing."""
 
     def __bool__(self) -> bool:
         return any(self)

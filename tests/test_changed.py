@@ -211,7 +211,7 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
     (record,) = [r for r in second.records if r.get("verdict") == "changed"]
     assert record["url"] == site.url("/1")
     assert record["changes"]["inserted"] == ["It was opened again today."]
-    assert not any(record["changes"][name] for name in ("deleted", "replaced", "shown_otherwise"))
+    assert not any(record["changes"][name] for name in ("deleted", "replaced", "shown_otherwise", "values"))
     assert second.stats["item_dropped_count"] == 4
     assert second.stats["dedup/unchanged_dropped"] == 4
     assert "dedup/items/dropped_for_earlier_crawls" not in second.stats
@@ -233,7 +233,7 @@ def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path
         )
     changed = [r for r in found.records if r.get("verdict") == "changed"]
     assert len(changed) == len(found.kept) == 5
-    assert all(r["changes"]["replaced"] == [("price: 12", "price: 14")] for r in changed)
+    assert all(r["changes"]["values"] == [("price", "12", "14")] for r in changed)
 
 
 def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
@@ -246,7 +246,7 @@ def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
     assert len(other.kept) == 5
     changed = [r for r in other.records if r.get("verdict") == "changed"]
     assert len(changed) == 5
-    assert all(r["changes"]["replaced"] == [("price: 12 EUR", "price: 14 EUR")] for r in changed)
+    assert all(r["changes"]["values"] == [("price", "12 EUR", "14 EUR")] for r in changed)
     assert crawled(tmp_path, steps("14 EUR"), **DROP).kept == []
     # One that is gone is another item, too.
     assert len(crawled(tmp_path, paper(), **DROP).kept) == 5
@@ -414,6 +414,41 @@ def test_without_two_crawls_there_is_nothing_to_compare(tmp_path: Path, paper) -
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
     assert shown.returncode == 3
     assert "no two crawls" in shown.stderr
+
+
+def test_a_change_is_written_with_its_field_and_both_wordings(site: Site, tmp_path: Path, paper) -> None:
+    log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
+    site.add("/5", article("page 5", ["It costs 20 euros.", *story(5)]))
+    steps = [*paper(), {"url": site.url("/5")}]
+    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps], **log)
+    site.add("/5", article("page 5", ["It costs 25 euros.", *story(5), "Seats are left."]))
+    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps], **log)
+    target = tmp_path / "changes.jsonl"
+    assert run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "-o", str(target)).returncode == 0
+    found = {line["url"]: line for line in map(json.loads, target.read_text().splitlines())}
+    assert {line["change"] for line in found.values()} == {"changed"}
+    of_items = [{"field": "price", "before": "12", "after": "14"}, {"field": "seats", "before": "", "after": "3"}]
+    assert all(found[site.url(f"/{n}")]["changes"] == of_items for n in range(5))
+    assert found[site.url("/5")]["changes"][-2:] == [
+        {"field": "text", "before": "It costs 20 euros.", "after": "It costs 25 euros."},
+        {"field": "text", "before": "", "after": "Seats are left."},
+    ]
+    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stdout
+    assert f"  {site.url('/0')}\n    price: 12 -> 14\n    seats: + 3\n" in shown
+
+
+@pytest.mark.parametrize("scope", [{"DEDUP_SCOPE": "crawl"}, {"FEEDS": {"f.jsonl": {"overwrite": True}}}])
+def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(
+    site: Site, tmp_path: Path, paper, scope: dict[str, Any]
+) -> None:
+    copy = site.add("/copy", blog("copy", story(0)), host=1)
+    for _ in range(2):
+        crawled(tmp_path, [*paper(), {"url": copy}], DEDUP_LOG=str(tmp_path / "kept.jsonl"), **scope)
+        site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
+    assert changes(tmp_path) == {"not compared": {*(f"/{n}" for n in range(5)), "/copy"}}
+    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
+    assert "not compared 6\nunchanged 0" in shown.stdout
+    assert "is not known" in shown.stderr
 
 
 # --- recipes

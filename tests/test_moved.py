@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import IN_ORDER, run_job, write_job
 from local_site import redirect
 from prose import article, story
+from test_commands import run_here
 from test_crashes import FEED
+
+from dedup_middleware.records.file import Records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,15 +20,42 @@ if TYPE_CHECKING:
     from crawling import Outcome
     from local_site import Site
 
+    from dedup_middleware.records.file import Record
+
 TOLD = [*story(1), "It costs 20 euros."]
 
 
 def crawled(folder: Path, urls: list[str], **settings: Any) -> Outcome:
     steps = [{"url": url, "dont_filter": False} for url in urls]
-    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | IN_ORDER | settings, afresh=True)
+    settings = FEED | IN_ORDER | {"DEDUP_LOG": str(folder / "kept.jsonl")} | settings
+    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=settings, afresh=True)
     outcome = run_job(folder, command)
     assert outcome.problems == []
     return outcome
+
+
+def records(folder: Path) -> list[Record]:
+    """Return the records of the last crawl."""
+    found = [*Records(folder / "kept.jsonl")]
+    return [record for record in found if record.crawl == found[-1].crawl]
+
+
+def record_of(folder: Path, url: str) -> Record:
+    (found,) = [record for record in records(folder) if record.url == url]
+    return found
+
+
+def view(folder: Path, *options: str) -> str:
+    """Return what ``scrapy dedup changes`` prints."""
+    log = "-s", f"DEDUP_LOG={folder / 'kept.jsonl'}"
+    output = run_here("changes", *options, *log, folder=folder)
+    assert output.exit_status == 0, output.err
+    return output.out
+
+
+def changes(folder: Path, *options: str) -> list[tuple[str, str, str | None]]:
+    lines = map(json.loads, view(folder, "--json", *options).splitlines())
+    return [(line["change"], line["url"], line.get("moved_from")) for line in lines]
 
 
 def named(text: list[str], url: str) -> str:
@@ -43,11 +74,14 @@ def test_a_page_whose_url_leads_to_another_has_moved(
     site.add("/old", redirect(urls["new"]))
     outcome = crawled(tmp_path, [urls[name] for name in asked.split()], DEDUP_UNCHANGED=unchanged)
     assert outcome.kept == [urls["new"]]
-    (record,) = [each for each in outcome.records if each["moved_from"]]
-    assert (record["url"], record["verdict"], record["moved_from"]) == (urls["new"], "unchanged", urls["old"])
+    (record,) = [each for each in records(tmp_path) if each.moved_from]
+    assert (record.url, record.verdict, record.moved_from) == (urls["new"], "unchanged", urls["old"])
+    assert changes(tmp_path) == [("moved", urls["new"], urls["old"])]
+    shown = view(tmp_path)
+    assert f"moved 1\n  {urls['old']} -> {urls['new']}\n" in shown
     again = crawled(tmp_path, [urls["new"]], DEDUP_UNCHANGED=unchanged)
     assert again.kept == ([] if unchanged == "drop" else [urls["new"]])
-    assert [(each["verdict"], each["moved_from"]) for each in again.records] == [("unchanged", None)]
+    assert [(each.verdict, each.moved_from) for each in records(tmp_path)] == [("unchanged", None)]
 
 
 @pytest.mark.parametrize("unchanged", ["keep", "tag", "drop"])
@@ -62,8 +96,9 @@ def test_a_page_that_a_known_page_names_as_canonical_is_that_page(
     outcome = crawled(tmp_path, [urls[name] for name in asked.split()], DEDUP_UNCHANGED=unchanged)
     # Until the new one is on disk, both are there.
     assert urls["new"] in outcome.kept
-    record = outcome.record(urls["new"])
-    assert (record["verdict"], record["moved_from"]) == ("unchanged", urls["old"])
+    record = record_of(tmp_path, urls["new"])
+    assert (record.verdict, record.moved_from) == ("unchanged", urls["old"])
+    assert ("moved", urls["new"], urls["old"]) in changes(tmp_path)
 
 
 def test_a_canonical_url_of_a_page_that_the_crawl_has_met_is_its_copy(tmp_path: Path, site: Site) -> None:
@@ -73,7 +108,7 @@ def test_a_canonical_url_of_a_page_that_the_crawl_has_met_is_its_copy(tmp_path: 
     for _ in range(3):
         outcome = crawled(tmp_path, urls)
         assert outcome.kept == urls[:1]
-        assert not any(each["moved_from"] for each in outcome.records)
+        assert not any(each.moved_from for each in records(tmp_path))
 
 
 def test_a_page_that_has_changed_as_it_moved_is_changed(tmp_path: Path, site: Site) -> None:
@@ -82,9 +117,27 @@ def test_a_page_that_has_changed_as_it_moved_is_changed(tmp_path: Path, site: Si
     new = site.add("/new", article("The story", [*TOLD[:-1], "It costs 25 euros."]))
     site.add("/old", redirect(new))
     outcome = crawled(tmp_path, [old])
-    record = outcome.record(new)
-    assert (outcome.kept, record["verdict"], record["moved_from"]) == ([new], "changed", old)
-    assert [*map(tuple, record["changes"]["replaced"])] == [("It costs 20 euros.", "It costs 25 euros.")]
+    record = record_of(tmp_path, new)
+    assert (outcome.kept, record.verdict, record.moved_from) == ([new], "changed", old)
+    assert record.changes is not None
+    assert [*map(tuple, record.changes.replaced)] == [("It costs 20 euros.", "It costs 25 euros.")]
+    assert changes(tmp_path) == [("changed", new, old)]
+    # A page is named once over several crawls, by all that became of it.
+    crawled(tmp_path, [new])
+    assert changes(tmp_path) == [("unchanged", new, None)]
+    since = next(iter(Records(tmp_path / "kept.jsonl"))).crawl
+    assert changes(tmp_path, "--since", since) == [("changed", new, old)]
+
+
+def test_a_page_that_has_moved_twice_is_named_once(tmp_path: Path, site: Site) -> None:
+    urls = [site.url(f"/{n}") for n in range(3)]
+    for n, url in enumerate(urls):
+        site.add(f"/{n}", article("The story", TOLD))
+        crawled(tmp_path, urls[max(0, n - 1) : n] or [url])
+        if n < 2:
+            site.add(f"/{n}", redirect(urls[n + 1]))
+    since = next(iter(Records(tmp_path / "kept.jsonl"))).crawl
+    assert changes(tmp_path, "--since", since) == [("moved", urls[2], urls[0])]
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -96,7 +149,7 @@ def test_a_url_that_leads_to_another_story_has_not_moved(tmp_path: Path, site: S
     outcome = crawled(tmp_path, [old])
     assert outcome.kept == [home]
     assert outcome.stats["dedup/verdict/unchanged" if is_known else "dedup/verdict/new"] == 1
-    assert not any(each["moved_from"] for each in outcome.records)
+    assert not any(each.moved_from for each in records(tmp_path))
 
 
 def test_a_copy_of_a_page_that_has_moved_is_a_copy_of_it_there(tmp_path: Path, site: Site) -> None:
@@ -108,4 +161,4 @@ def test_a_copy_of_a_page_that_has_moved_is_a_copy_of_it_there(tmp_path: Path, s
     for _ in range(2):
         outcome = crawled(tmp_path, [old, copy])
         assert outcome.kept == [new]
-    assert outcome.record(copy)["original_url"] == new
+    assert record_of(tmp_path, copy).original_url == new

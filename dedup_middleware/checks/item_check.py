@@ -155,15 +155,14 @@ def item_changes(
         return Changes()
     texts, values = before()
     found = changes_between(texts, content.texts) if content.has_text and known.has_text else Changes()
-    gone = [line for line in values if line not in content.shown]
-    come = [*_shown(items, known.values)]
-    replaced = list[tuple[str, str]]()
-    for line in [*come]:
-        if (old := next((each for each in gone if field_of(each) == field_of(line)), None)) is not None:
-            replaced.append((old, line))
+    gone = [line.partition(_IS)[::2] for line in values if line not in content.shown]
+    changed = list[tuple[str, str, str]]()
+    for name, new in (line.partition(_IS)[::2] for line in _shown(items, known.values)):
+        old = next((each for each in gone if each[0] == name), (name, ""))
+        changed.append((*old, new))
+        if old in gone:
             gone.remove(old)
-            come.remove(line)
-    found = Changes((*come, *found.inserted), (*gone, *found.deleted), (*replaced, *found.replaced))
+    found = found._replace(values=(*changed, *((name, old, "") for name, old in gone)))
     return found or Changes(inserted=(NOT_SHOWN,))
 
 

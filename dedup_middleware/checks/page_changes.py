@@ -43,9 +43,9 @@ def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is
         found = changes_between(text, page.paragraphs)
         if is_cut and not found and page.fingerprint.exact_digest != stored.exact_digest:
             found = Changes(inserted=(NOT_SHOWN,))
-    names = ((there.title, here.title), (there.heading, here.heading))
-    renamed = [(old, new) for old, new in names if titles.row_of(old) != titles.row_of(new)]
-    return found._replace(replaced=(*renamed, *found.replaced), is_shown_otherwise=here.marks != there.marks)
+    names = (("title", there.title, here.title), ("heading", there.heading, here.heading))
+    renamed = tuple(each for each in names if titles.row_of(each[1]) != titles.row_of(each[2]))
+    return found._replace(values=renamed, is_shown_otherwise=here.marks != there.marks)
 
 
 def changes_between(before: Iterable[str], now: Iterable[str]) -> Changes:

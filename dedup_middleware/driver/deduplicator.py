@@ -525,18 +525,10 @@ class Deduplication:
         self.drops.note_released(item, feeds)
         self.durability.delete_when_durable(self.index.dropped.deletes([item]))
 
-    def redirected(self, urls: Iterable[str], end: str) -> list[StoredPage]:
-        """Note that *urls* lead to the URL *end* now; return the originals that were there: call `left` with them."""
+    def redirected(self, urls: Iterable[str], end: str) -> None:
+        """Note that *urls* lead to the URL *end* now: the pages that were there are gone, or have moved there."""
         try:
-            return self.index.lead_elsewhere(map(url_identity, urls), url_identity(end))
-        except TROUBLE as error:
-            self.fail(error)
-        return []
-
-    def left(self, before: Iterable[StoredPage], page: Page | None = None) -> None:
-        """Note that *page* is where the originals *before* were: unless it has their text, that is gone."""
-        try:
-            self.index.outdate(0, [each for each in before if page is None or not each.has_text_of(page)], self.run)
+            self.index.lead_elsewhere(map(url_identity, urls), url_identity(end), self.run)
         except TROUBLE as error:
             self.fail(error)
 

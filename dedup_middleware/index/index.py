@@ -127,12 +127,12 @@ class Index(Lookup):
         self.outdate(claimed.number, others, page.run)
         return claimed
 
-    def lead_elsewhere(self, identities: Iterable[bytes], end: bytes) -> list[StoredPage]:
-        """Note that the originals with these *identities* lead to the page with the identity *end* now; return them."""
+    def lead_elsewhere(self, identities: Iterable[bytes], end: bytes, run: str) -> None:
+        """Note that the pages with these *identities* lead to that with the identity *end* now, which may be they."""
         stored = [page for page in self.same(identities) if page.original is None and end not in page.identities]
         if stored:
             self.open_claims.leads[end] += [page.number for page in stored]
-        return stored
+            self.outdate(0, stored, run)
 
     def outdate(self, claim: int, stored: Sequence[StoredPage], run: str) -> None:
         """Note that the page of a *claim* gives another thing than what is *stored*: no copy rests on that any more.

@@ -303,7 +303,7 @@ class DedupExtension(Listener):
         """Note where a redirect leads that Scrapy does not follow, because the crawl has asked for that page."""
         urls, deduplication = request.meta.get("redirect_urls"), self.deduplication
         if urls and deduplication is not None:
-            deduplication.left(deduplication.redirected(urls, request.url))
+            deduplication.redirected(urls, request.url)
 
     # --- items that have left the pipelines
 

@@ -258,6 +258,7 @@ def _as_recorded(changes: Changes) -> RecordedChanges | None:
         [*map(_cut, changes.deleted[:MAX_CHANGES])],
         [*map(_cut, changes.inserted[:MAX_CHANGES])],
         changes.is_shown_otherwise,
+        [(_cut(name), *_cut_pair(one_line(old), one_line(new))) for name, old, new in changes.values[:MAX_CHANGES]],
     )
 
 
