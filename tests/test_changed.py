@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
-from crawling import IN_ORDER, run_job, run_scrapy, write_job
+from crawling import run_job, run_scrapy, write_job
 from local_site import Answer
 from prose import article, blog, story
 from test_crashes import FEED
@@ -22,6 +19,7 @@ from dedup_middleware.model import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from crawling import Outcome
     from local_site import Site
@@ -451,24 +449,6 @@ def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(
     assert "is not known" in shown.stderr
 
 
-# --- recipes
-
-
-def test_a_page_that_the_server_calls_not_modified_is_unchanged(site: Site, tmp_path: Path) -> None:
-    cache = {
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy",
-        "HTTPCACHE_DIR": str(tmp_path / "cache"),
-    }
-    tag = {"ETag": '"1"', "Cache-Control": "max-age=0"}
-    url = site.add("/a", Answer(article("a", story(1)), headers=tag), Answer("", status=304, headers=tag))
-    crawled(tmp_path, [{"url": url}], **DROP, **cache)
-    second = crawled(tmp_path, [{"url": url}], **DROP, **cache)
-    assert second.stats["httpcache/revalidate"] == 1
-    assert (second.kept, len(second.dropped)) == ([], 1)
-    assert second.stats["dedup/unread"] == 1
-
-
 class Paper(scrapy.Spider):
     """The items of an ordinary spider: address, title, text."""
 
@@ -482,35 +462,3 @@ class Paper(scrapy.Spider):
     def parse(self, response):
         text = "\n".join(response.css("p::text").getall())
         yield {"url": response.url, "title": response.css("title::text").get(), "text": text}
-
-
-RECIPE = re.compile(r"```python\n(# to_sqlite\.py\n.*?)```", re.DOTALL)
-
-
-@pytest.mark.parametrize("settings", [{}, DROP], ids=["keep", "drop"])
-def test_the_recipe_for_a_database_has_one_row_a_page_over_three_days(
-    site: Site, tmp_path: Path, settings: dict[str, Any]
-) -> None:
-    page = (Path(__file__).parents[1] / "docs/how-to/recurring-crawls.md").read_text(encoding="utf8")
-    (found,) = RECIPE.findall(page)
-    (tmp_path / "to_sqlite.py").write_text(found, encoding="utf8")
-    urls = [site.add(f"/{n}", article(f"page {n}", story(n))) for n in range(4)]
-    piped = {"ITEM_PIPELINES": {"to_sqlite.ToSQLite": 300}} | settings
-
-    def day() -> dict[str, str]:
-        command = write_job(tmp_path, "test_changed.Paper", urls=",".join(urls), settings=IN_ORDER | piped, afresh=True)
-        assert run_job(tmp_path, command).problems == []
-        with closing(sqlite3.connect(tmp_path / "stories.sqlite")) as database:
-            return dict(database.execute("SELECT url, text FROM story"))
-
-    first = day()
-    assert first.keys() == {*urls}
-    site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
-    second = day()
-    assert second.keys() == {*urls}
-    assert second[urls[1]].endswith("It was opened again today.")
-    assert {url: text for url, text in second.items() if url != urls[1]} == {
-        url: text for url, text in first.items() if url != urls[1]
-    }
-    urls.append(site.add("/new", article("new", story(9))))
-    assert day().keys() == {*urls}

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 TOLD = [*story(1), "It costs 20 euros."]
 
 
-def crawled(folder: Path, urls: list[str], **settings: Any) -> Outcome:
-    steps = [{"url": url, "dont_filter": False} for url in urls]
+def crawled(folder: Path, urls: list[str], price: int = 20, **settings: Any) -> Outcome:
+    steps = [{"url": url, "dont_filter": False, "cb_kwargs": {"price": price}} for url in urls]
     settings = FEED | IN_ORDER | {"DEDUP_LOG": str(folder / "kept.jsonl")} | settings
     command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=settings, afresh=True)
     outcome = run_job(folder, command)
@@ -138,6 +138,19 @@ def test_a_page_that_has_moved_twice_is_named_once(tmp_path: Path, site: Site) -
             site.add(f"/{n}", redirect(urls[n + 1]))
     since = next(iter(Records(tmp_path / "kept.jsonl"))).crawl
     assert changes(tmp_path, "--since", since) == [("moved", urls[2], urls[0])]
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_a_page_whose_item_has_changed_as_it_moved_is_changed(tmp_path: Path, site: Site, unchanged: str) -> None:
+    old = site.add("/old", article("The story", TOLD))
+    crawled(tmp_path, [old], DEDUP_UNCHANGED=unchanged)
+    new = site.add("/new", article("The story", TOLD))
+    site.add("/old", redirect(new))
+    assert crawled(tmp_path, [old], price=25, DEDUP_UNCHANGED=unchanged).kept == [new]
+    record = record_of(tmp_path, new)
+    assert record.changes is not None
+    assert record.changes.values == [("price", "20", "25")]
+    assert "price: 20 -> 25" in view(tmp_path)
 
 
 @pytest.mark.parametrize("is_known", [False, True])

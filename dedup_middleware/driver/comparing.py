@@ -37,7 +37,7 @@ def compare_with_itself(
     if changes:
         visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
         if visit.stored is not None:
-            index.outdate(visit.stored.number, [visit.stored], run)
+            index.outdate(visit.stored.number, [own], run)
     elif (
         visit.unchanged is Unchanged.DROP
         and visit.verdict.moved is None
