@@ -87,6 +87,13 @@ def test_what_stands_around_the_content_is_none(now: str) -> None:
     assert verdict_of(page(), now) == "unchanged"
 
 
+def test_an_icon_is_read_with_the_content_beside_it_and_not_with_the_frame() -> None:
+    icons = "<div><i class='icon-share'></i><i class='icon-like'></i></div>"
+    before = page(below=icons + COMMENTS)
+    assert verdict_of(before, before.replace("Comments (12)", "Comments (13)")) == "unchanged"
+    assert verdict_of(before, before.replace("icon-like", "icon-liked")) == "changed"
+
+
 @pytest.mark.parametrize(
     ("was", "now"),
     [
