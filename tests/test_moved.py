@@ -101,6 +101,19 @@ def test_a_page_that_a_known_page_names_as_canonical_is_that_page(
     assert ("moved", urls["new"], urls["old"]) in changes(tmp_path)
 
 
+def test_it_is_that_page_also_where_it_was_dropped_as_its_copy(tmp_path: Path, site: Site) -> None:
+    urls = [site.url(f"/{name}") for name in ("old", "new")]
+    for path in ("/old", "/new"):
+        site.add(path, named(TOLD, urls[1]))
+    assert crawled(tmp_path, urls).kept == urls[:1]
+    assert crawled(tmp_path, urls[1:]).kept == urls[1:]
+    assert changes(tmp_path) == [("moved", urls[1], urls[0])]
+    # What is still at the old URL is its copy from then on.
+    for _ in range(2):
+        assert crawled(tmp_path, urls).kept == urls[1:]
+        assert {url for kind, url, _ in changes(tmp_path) if kind in {"not seen", "moved", "changed"}} == set()
+
+
 def test_a_canonical_url_of_a_page_that_the_crawl_has_met_is_its_copy(tmp_path: Path, site: Site) -> None:
     urls = [site.url(f"/{name}") for name in ("old", "new")]
     for path in ("/old", "/new"):

@@ -161,9 +161,9 @@ class Detector:
         # Of little text, or of another detector, the store does not have what the verdict rests on.
         is_known = known.exact_digest and self.index.beside is None
         verdict = self._still_duplicate(page, known) if is_known else None
-        if verdict is not None and self.preferences.applied(page, verdict) is not verdict:
+        if verdict is None or verdict.match is None or self._has_named(verdict.match.original, page):
             return None
-        return verdict
+        return verdict if self.preferences.applied(page, verdict) is verdict else None
 
     def check_pair(self, page: Page, candidate: Match, distinctive: Distinctive) -> Verdict:
         """Return the verdict on *page* if *candidate* were the only stored page.
@@ -213,20 +213,18 @@ class Detector:
         """
         if any(own.original is None for own in found.own):
             return None
-        leading = self.index.leading_to(page)
-        named = [
-            match.original
-            for match in verdict.candidates
-            if match.original.canonical in page.identities
-            and match.original.run != page.run
-            and not self.index.open_claims.is_kept_again(match.original.number)
-        ]
-        known = (each for each in (*leading, *named) if not each.pending and self._is_eligible(each, page))
-        return next((each for each in known if self._has_text_of(page, each)), None)
+        named = [match.original for match in verdict.candidates if self._has_named(match.original, page)]
+        for known in (*self.index.leading_to(page), *named):
+            is_alike = containment(page.fingerprint.weights, known.hashes) >= self.threshold
+            has_text = is_alike or known.digest == page.fingerprint.digest
+            if has_text and not known.pending and self._is_eligible(known, page):
+                return known
+        return None
 
-    def _has_text_of(self, page: Page, known: StoredPage) -> bool:
-        shared = containment(page.fingerprint.weights, known.hashes)
-        return known.digest == page.fingerprint.digest or shared >= self.threshold
+    def _has_named(self, known: StoredPage, page: Page) -> bool:
+        """Return whether *known*, which this crawl has not met, named the URL of *page* as its canonical one."""
+        is_met = known.run == page.run or self.index.open_claims.is_kept_again(known.number)
+        return known.canonical in page.identities and not is_met
 
     def _check_found(self, page: Page, found: Found) -> Verdict:
         changes = self._changes(page, found.own)

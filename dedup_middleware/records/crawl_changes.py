@@ -46,6 +46,8 @@ class _Span:
     before: dict[str, bool] = field(default_factory=dict[str, bool])
     """URLs that had a page, or ``False`` for one that was gone."""
     after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
+    left: set[str] = field(default_factory=set[str])
+    """URLs that pages have left for others."""
     has_finished: bool = False
     """Whether a crawl after it has run to its end: what it has not fetched was not there for it."""
 
@@ -55,12 +57,12 @@ class _Span:
         *compares*: whether its crawl compares pages with those of earlier ones.
         """
         url, former = record.url, record.moved_from
-        if former is not None:
-            self.before.pop(former, None)
         if not is_after:
+            self.before.pop(former or "", None)
             self.before[url] = record.verdict != VerdictKind.GONE.value
             return
         if former is not None:
+            self.left.add(former)
             # What became of it under its former URL; under this one, it may have been taken for a copy.
             known = self.after.pop(former, None) or PageChange(url, MOVED, record)
             if known.kind in _AS_BEFORE:
@@ -114,7 +116,8 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
             span.add(line, is_after=is_after, compares=compares.get(line.crawl, True))
     yield from span.after.values()
     if span.has_finished:
-        missing = (url for url, was_there in span.before.items() if was_there and url not in span.after)
+        known = span.after.keys() | span.left
+        missing = (url for url, was_there in span.before.items() if was_there and url not in known)
         yield from (PageChange(url, NOT_SEEN) for url in sorted(missing))
 
 
