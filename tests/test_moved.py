@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import IN_ORDER, run_job, write_job
+from crawling import IN_ORDER, run_job, store_uri, write_job
 from local_site import redirect
 from prose import article, story
 from test_commands import run_here
@@ -45,10 +46,9 @@ def record_of(folder: Path, url: str) -> Record:
     return found
 
 
-def view(folder: Path, *options: str) -> str:
-    """Return what ``scrapy dedup changes`` prints."""
-    log = "-s", f"DEDUP_LOG={folder / 'kept.jsonl'}"
-    output = run_here("changes", *options, *log, folder=folder)
+def view(folder: Path, *options: str, command: str = "changes") -> str:
+    named = "-s", f"DEDUP_LOG={folder / 'kept.jsonl'}", "-s", f"DEDUP_STORE={store_uri(folder)}"
+    output = run_here(command, *options, *named, folder=folder)
     assert output.exit_status == 0, output.err
     return output.out
 
@@ -135,6 +135,7 @@ def test_a_page_that_has_changed_as_it_moved_is_changed(tmp_path: Path, site: Si
     assert record.changes is not None
     assert [*map(tuple, record.changes.replaced)] == [("It costs 20 euros.", "It costs 25 euros.")]
     assert changes(tmp_path) == [("changed", new, old)]
+    assert re.search(rf"was at +{old}\n", view(tmp_path, new, command="explain"))
     # A page is named once over several crawls, by all that became of it.
     crawled(tmp_path, [new])
     assert changes(tmp_path) == [("unchanged", new, None)]
@@ -178,13 +179,16 @@ def test_a_url_that_leads_to_another_story_has_not_moved(tmp_path: Path, site: S
     assert not any(each.moved_from for each in records(tmp_path))
 
 
-def test_a_copy_of_a_page_that_has_moved_is_a_copy_of_it_there(tmp_path: Path, site: Site) -> None:
+@pytest.mark.parametrize("store", [{}, {"DEDUP_STORE": "sqlite:shared.db?shared=1"}], ids=["private", "shared"])
+@pytest.mark.parametrize("host", [0, 1], ids=["one host", "two hosts"])
+def test_a_copy_of_a_page_that_has_moved_is_a_copy_of_it_there(
+    tmp_path: Path, site: Site, host: int, store: dict[str, str]
+) -> None:
     old = site.add("/old", article("The story", TOLD))
-    copy = site.add("/copy", article("The story", TOLD), host=1)
-    assert crawled(tmp_path, [old, copy]).kept == [old]
-    new = site.add("/new", article("The story", TOLD))
+    copy = site.add("/copy", article("The story", TOLD), host=2)
+    assert crawled(tmp_path, [old, copy], **store).kept == [old]
+    new = site.add("/new", article("The story", TOLD), host=host)
     site.add("/old", redirect(new))
     for _ in range(2):
-        outcome = crawled(tmp_path, [old, copy])
-        assert outcome.kept == [new]
+        assert crawled(tmp_path, [old, copy], **store).kept == [new]
     assert record_of(tmp_path, copy).original_url == new
