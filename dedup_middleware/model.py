@@ -217,6 +217,10 @@ class Page:
     """Of an item, 16 bytes of its request: items of one request are not compared with each other."""
     features: PageFeatures | None = None
     """``None`` for an item."""
+    former: tuple[bytes, ...] = ()
+    """The identities that it had before it moved."""
+    canonical: bytes = b""
+    """The identity of its canonical URL, where that is another one."""
     item_content: ItemContent | None = None
     """The content of its items that were kept; ``None`` until then."""
     suppressed: frozenset[bytes] = frozenset()
@@ -233,6 +237,11 @@ class Page:
     """Its verdict, once it is confirmed as an original; ``None`` if that is ``new``."""
     note: object = None
     """What an `index.beside.Beside` has noted of it, for itself; nothing else reads it."""
+
+    @property
+    def all_identities(self) -> tuple[bytes, ...]:
+        """Those that it has, behind those that it had before it moved."""
+        return self.former + self.identities
 
     @property
     def text_mark(self) -> str:
@@ -295,6 +304,8 @@ class StoredPage:
     score: float = 0.0
     standing: Standing | None = None
     """The verdict on an original; ``None`` if that is ``new``."""
+    canonical: bytes = b""
+    """The identity of its canonical URL, where that is another one."""
     is_claimed: bool = False
     """Whether its claim is pending, in a store that workers share."""
 
@@ -318,6 +329,7 @@ class StoredPage:
             original_digest=match.original.content if match else b"",
             score=round(match.score, 4) if match else 0.0,
             standing=None if match else page.standing,
+            canonical=page.canonical,
         )
 
     @property
@@ -412,9 +424,11 @@ class Changes(NamedTuple):
     inserted: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     replaced: tuple[tuple[str, str], ...] = ()
-    """Pairs: what stood there, and what stands there now; title and heading come first."""
+    """Pairs: what stood there, and what stands there now."""
     is_shown_otherwise: bool = False
     """Whether pictures, media, files, formulas or form values are others."""
+    values: tuple[tuple[str, str, str], ...] = ()
+    """Title, heading and fields of items: the name, what it was and what it is, empty for nothing."""
 
     def __bool__(self) -> bool:
         return any(self)
@@ -432,5 +446,7 @@ class Verdict:
     """What the page, or its item, has and the match lacks, for which it was kept."""
     changes: Changes = field(default_factory=Changes)
     """What has changed on a page that the store has; nothing if it has not."""
+    moved: StoredPage | None = None
+    """The page as it is stored under its former URL, where it has moved."""
     candidates: tuple[Match, ...] = field(default=(), repr=False)
     """Of a duplicate that is not judged yet: the originals that it may repeat, the best first."""

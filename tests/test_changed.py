@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
-from crawling import IN_ORDER, run_job, run_scrapy, write_job
+from crawling import run_job, run_scrapy, write_job
 from local_site import Answer
 from prose import article, blog, story
 from test_crashes import FEED
@@ -22,6 +19,7 @@ from dedup_middleware.model import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from crawling import Outcome
     from local_site import Site
@@ -87,6 +85,13 @@ def test_one_number_or_symbol_is_a_change(was: str, now: str) -> None:
 )
 def test_what_stands_around_the_content_is_none(now: str) -> None:
     assert verdict_of(page(), now) == "unchanged"
+
+
+def test_an_icon_is_read_with_the_content_beside_it_and_not_with_the_frame() -> None:
+    icons = "<div><i class='icon-share'></i><i class='icon-like'></i></div>"
+    before = page(below=icons + COMMENTS)
+    assert verdict_of(before, before.replace("Comments (12)", "Comments (13)")) == "unchanged"
+    assert verdict_of(before, before.replace("icon-like", "icon-liked")) == "changed"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +216,7 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
     (record,) = [r for r in second.records if r.get("verdict") == "changed"]
     assert record["url"] == site.url("/1")
     assert record["changes"]["inserted"] == ["It was opened again today."]
-    assert not any(record["changes"][name] for name in ("deleted", "replaced", "shown_otherwise"))
+    assert not any(record["changes"][name] for name in ("deleted", "replaced", "shown_otherwise", "values"))
     assert second.stats["item_dropped_count"] == 4
     assert second.stats["dedup/unchanged_dropped"] == 4
     assert "dedup/items/dropped_for_earlier_crawls" not in second.stats
@@ -233,7 +238,7 @@ def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path
         )
     changed = [r for r in found.records if r.get("verdict") == "changed"]
     assert len(changed) == len(found.kept) == 5
-    assert all(r["changes"]["replaced"] == [("price: 12", "price: 14")] for r in changed)
+    assert all(r["changes"]["values"] == [("price", "12", "14")] for r in changed)
 
 
 def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
@@ -246,7 +251,7 @@ def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
     assert len(other.kept) == 5
     changed = [r for r in other.records if r.get("verdict") == "changed"]
     assert len(changed) == 5
-    assert all(r["changes"]["replaced"] == [("price: 12 EUR", "price: 14 EUR")] for r in changed)
+    assert all(r["changes"]["values"] == [("price", "12 EUR", "14 EUR")] for r in changed)
     assert crawled(tmp_path, steps("14 EUR"), **DROP).kept == []
     # One that is gone is another item, too.
     assert len(crawled(tmp_path, paper(), **DROP).kept) == 5
@@ -416,22 +421,39 @@ def test_without_two_crawls_there_is_nothing_to_compare(tmp_path: Path, paper) -
     assert "no two crawls" in shown.stderr
 
 
-# --- recipes
+def test_a_change_is_written_with_its_field_and_both_wordings(site: Site, tmp_path: Path, paper) -> None:
+    log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
+    site.add("/5", article("page 5", ["It costs 20 euros.", *story(5)]))
+    steps = [*paper(), {"url": site.url("/5")}]
+    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps], **log)
+    site.add("/5", article("page 5", ["It costs 25 euros.", *story(5), "Seats are left."]))
+    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps], **log)
+    target = tmp_path / "changes.jsonl"
+    assert run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "-o", str(target)).returncode == 0
+    found = {line["url"]: line for line in map(json.loads, target.read_text().splitlines())}
+    assert {line["change"] for line in found.values()} == {"changed"}
+    of_items = [{"field": "price", "before": "12", "after": "14"}, {"field": "seats", "before": "", "after": "3"}]
+    assert all(found[site.url(f"/{n}")]["changes"] == of_items for n in range(5))
+    assert found[site.url("/5")]["changes"][-2:] == [
+        {"field": "text", "before": "It costs 20 euros.", "after": "It costs 25 euros."},
+        {"field": "text", "before": "", "after": "Seats are left."},
+    ]
+    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stdout
+    assert f"  {site.url('/0')}\n    price: 12 -> 14\n    seats: + 3\n" in shown
 
 
-def test_a_page_that_the_server_calls_not_modified_is_unchanged(site: Site, tmp_path: Path) -> None:
-    cache = {
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy",
-        "HTTPCACHE_DIR": str(tmp_path / "cache"),
-    }
-    tag = {"ETag": '"1"', "Cache-Control": "max-age=0"}
-    url = site.add("/a", Answer(article("a", story(1)), headers=tag), Answer("", status=304, headers=tag))
-    crawled(tmp_path, [{"url": url}], **DROP, **cache)
-    second = crawled(tmp_path, [{"url": url}], **DROP, **cache)
-    assert second.stats["httpcache/revalidate"] == 1
-    assert (second.kept, len(second.dropped)) == ([], 1)
-    assert second.stats["dedup/unread"] == 1
+@pytest.mark.parametrize("scope", [{"DEDUP_SCOPE": "crawl"}, {"FEEDS": {"f.jsonl": {"overwrite": True}}}])
+def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(
+    site: Site, tmp_path: Path, paper, scope: dict[str, Any]
+) -> None:
+    copy = site.add("/copy", blog("copy", story(0)), host=1)
+    for _ in range(2):
+        crawled(tmp_path, [*paper(), {"url": copy}], DEDUP_LOG=str(tmp_path / "kept.jsonl"), **scope)
+        site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
+    assert changes(tmp_path) == {"not compared": {*(f"/{n}" for n in range(5)), "/copy"}}
+    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
+    assert "not compared 6\nunchanged 0" in shown.stdout
+    assert "is not known" in shown.stderr
 
 
 class Paper(scrapy.Spider):
@@ -447,35 +469,3 @@ class Paper(scrapy.Spider):
     def parse(self, response):
         text = "\n".join(response.css("p::text").getall())
         yield {"url": response.url, "title": response.css("title::text").get(), "text": text}
-
-
-RECIPE = re.compile(r"```python\n(# to_sqlite\.py\n.*?)```", re.DOTALL)
-
-
-@pytest.mark.parametrize("settings", [{}, DROP], ids=["keep", "drop"])
-def test_the_recipe_for_a_database_has_one_row_a_page_over_three_days(
-    site: Site, tmp_path: Path, settings: dict[str, Any]
-) -> None:
-    page = (Path(__file__).parents[1] / "docs/how-to/recurring-crawls.md").read_text(encoding="utf8")
-    (found,) = RECIPE.findall(page)
-    (tmp_path / "to_sqlite.py").write_text(found, encoding="utf8")
-    urls = [site.add(f"/{n}", article(f"page {n}", story(n))) for n in range(4)]
-    piped = {"ITEM_PIPELINES": {"to_sqlite.ToSQLite": 300}} | settings
-
-    def day() -> dict[str, str]:
-        command = write_job(tmp_path, "test_changed.Paper", urls=",".join(urls), settings=IN_ORDER | piped, afresh=True)
-        assert run_job(tmp_path, command).problems == []
-        with closing(sqlite3.connect(tmp_path / "stories.sqlite")) as database:
-            return dict(database.execute("SELECT url, text FROM story"))
-
-    first = day()
-    assert first.keys() == {*urls}
-    site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
-    second = day()
-    assert second.keys() == {*urls}
-    assert second[urls[1]].endswith("It was opened again today.")
-    assert {url: text for url, text in second.items() if url != urls[1]} == {
-        url: text for url, text in first.items() if url != urls[1]
-    }
-    urls.append(site.add("/new", article("new", story(9))))
-    assert day().keys() == {*urls}

@@ -224,12 +224,15 @@ class TestCrawls:
     def test_the_pages_that_changed_between_two_crawls_have_their_differences(
         self, started: Browser, tmp_path: Path
     ) -> None:
-        found = RecordedChanges([("Closed for nine weeks.", "Closed for ten weeks.")], ["Old."], [f"New {SCRIPT}."])
+        sentences = [("Closed for nine weeks.", "Closed for ten weeks.")]
+        found = RecordedChanges(sentences, ["Old."], [f"New {SCRIPT}."], values=[("price", "20", "25")])
         with closing(RecordLog(tmp_path / "log.jsonl")) as log:
             for day in ("one", "two", "three"):
                 base = Record(f"2026-11-18T06:00:0{len(day)}.000+00:00", "news", day, "http://a.test/1", "new", "kept")
                 log.append(base if day == "one" else replace(base, verdict="changed", changes=found))
                 if day == "three":
+                    moved = replace(base, url="http://a.test/2", verdict="unchanged", moved_from="http://a.test/old")
+                    log.append(moved)
                     log.append(replace(base, url="http://a.test/gone", verdict="gone"))
         page = tmp_path / "changes.html"
         page.write_text(
@@ -237,9 +240,16 @@ class TestCrawls:
         )
         started.open(page)
         rows = "#changes [aria-label^='Pages that changed'] tbody tr"
-        assert [text[:18] for text in texts(started, rows)] == ["http://a.test/gone", "http://a.test/1Clo"]
-        assert texts(started, f"{rows} ins") == ["ten", f"New {SCRIPT}."]
-        assert texts(started, f"{rows} del") == ["nine", "Old."]
+        gone, moved, changed = texts(started, rows)
+        assert moved == "http://a.test/old → http://a.test/2"
+        assert [text[:18] for text in (gone, changed)] == ["http://a.test/gone", "http://a.test/1pri"]
+        assert texts(started, f"{rows} ins") == ["25", "ten", f"New {SCRIPT}."]
+        assert texts(started, f"{rows} del") == ["20", "nine", "Old."]
+        # Over several crawls, each page once.
+        before = "const [, before] = document.querySelectorAll('#changes select'); before.value = arguments[0];"
+        for crawl in ("2", "1"):
+            started.run(f"{before} before.dispatchEvent(new Event('change'))", crawl)
+            assert texts(started, rows) == [gone, moved, changed]
         change = "const [now] = document.querySelectorAll('#changes select'); now.value = arguments[0];"
         browser_event = "now.dispatchEvent(new Event('change'))"
         started.run(f"{change} {browser_event}", "1")

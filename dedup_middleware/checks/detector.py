@@ -154,16 +154,16 @@ class Detector:
         A duplicate stays one as long as its original is as it was.
         """
         known = page.known
-        if known is None or known.features is None:
+        if known is None or known.features is None or self.index.leading_to(page):
             return None
         if known.original is None:
             return Verdict(VerdictKind.UNCHANGED) if self._is_eligible(known, page) else None
         # Of little text, or of another detector, the store does not have what the verdict rests on.
         is_known = known.exact_digest and self.index.beside is None
         verdict = self._still_duplicate(page, known) if is_known else None
-        if verdict is not None and self.preferences.applied(page, verdict) is not verdict:
+        if verdict is None or verdict.match is None or self._has_named(verdict.match.original, page):
             return None
-        return verdict
+        return verdict if self.preferences.applied(page, verdict) is verdict else None
 
     def check_pair(self, page: Page, candidate: Match, distinctive: Distinctive) -> Verdict:
         """Return the verdict on *page* if *candidate* were the only stored page.
@@ -189,6 +189,8 @@ class Detector:
         Those of all clauses lead to *page* if it replaces the match.
         """
         match = verdict.match
+        if verdict.moved is not None:
+            page = replace(page, former=verdict.moved.identities)
         if match is not None and verdict.reason == Reason.PREFERRED:
             return replace(page, replaces=match.original)
         return page if match is None else page.near(match, self.threshold)
@@ -197,6 +199,34 @@ class Detector:
 
     def _check(self, page: Page) -> Verdict:
         found = self.index.look_up(page)
+        verdict = self._check_found(page, found)
+        moved = self._moved(page, found, verdict)
+        if moved is None:
+            return verdict
+        page = replace(page, former=moved.identities)
+        return replace(self._check_found(page, self.index.look_up(page)), moved=moved)
+
+    def _moved(self, page: Page, found: Found, verdict: Verdict) -> StoredPage | None:
+        """Return *page* as it is stored under another URL, which leads here now, or named this one as canonical.
+
+        A page that this crawl has met under the other URL is still there.
+        """
+        if any(own.original is None for own in found.own):
+            return None
+        named = [match.original for match in verdict.candidates if self._has_named(match.original, page)]
+        for known in (*self.index.leading_to(page), *named):
+            is_alike = containment(page.fingerprint.weights, known.hashes) >= self.threshold
+            has_text = is_alike or known.digest == page.fingerprint.digest
+            if has_text and not known.pending and self._is_eligible(known, page):
+                return known
+        return None
+
+    def _has_named(self, known: StoredPage, page: Page) -> bool:
+        """Return whether *known*, which this crawl has not met, named the URL of *page* as its canonical one."""
+        is_met = known.run == page.run or self.index.open_claims.is_kept_again(known.number)
+        return known.canonical in page.identities and not is_met
+
+    def _check_found(self, page: Page, found: Found) -> Verdict:
         changes = self._changes(page, found.own)
         if changes is not None and not changes:
             return Verdict(VerdictKind.UNCHANGED)
@@ -347,7 +377,7 @@ class Detector:
                 return self.preferences.applied(page, found)
         assert related is not None
         kind = VerdictKind.CHANGED if verdict.changes else related.kind
-        return replace(related, kind=kind, changes=verdict.changes)
+        return replace(related, kind=kind, changes=verdict.changes, moved=verdict.moved)
 
     def _proof_of(self, subject: Subject, match: Match) -> Proof:
         return self.prover.check(subject, match.original, match.score, match.counted or subject.weights.keys())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rapidfuzz.distance import Indel
 
 from dedup_middleware.extraction.features import is_age
-from dedup_middleware.items.reading import content_of, field_of, written_values
+from dedup_middleware.items.reading import IS, content_of, written_values
 from dedup_middleware.model import Changes, PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import is_label, one_line, sentences
@@ -45,9 +45,9 @@ def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is
         found = changes_between(text, page.paragraphs)
         if is_cut and not found and page.fingerprint.exact_digest != stored.exact_digest:
             found = Changes(inserted=(NOT_SHOWN,))
-    names = ((there.title, here.title), (there.heading, here.heading))
-    renamed = [(old, new) for old, new in names if titles.row_of(old) != titles.row_of(new)]
-    return found._replace(replaced=(*renamed, *found.replaced), is_shown_otherwise=here.marks != there.marks)
+    names = (("title", there.title, here.title), ("heading", there.heading, here.heading))
+    renamed = tuple(each for each in names if titles.row_of(each[1]) != titles.row_of(each[2]))
+    return found._replace(values=renamed, is_shown_otherwise=here.marks != there.marks)
 
 
 def item_changes(
@@ -62,15 +62,14 @@ def item_changes(
         return Changes()
     texts, values = before()
     found = changes_between(texts, content.texts) if content.has_text and known.has_text else Changes()
-    gone = [line for line in values if line not in content.shown]
-    come = [*written_values(items, known.values)]
-    replaced = list[tuple[str, str]]()
-    for line in [*come]:
-        if (old := next((each for each in gone if field_of(each) == field_of(line)), None)) is not None:
-            replaced.append((old, line))
+    gone = [line.partition(IS)[::2] for line in values if line not in content.shown]
+    changed = list[tuple[str, str, str]]()
+    for name, new in (line.partition(IS)[::2] for line in written_values(items, known.values)):
+        old = next((each for each in gone if each[0] == name), (name, ""))
+        changed.append((*old, new))
+        if old in gone:
             gone.remove(old)
-            come.remove(line)
-    found = Changes((*come, *found.inserted), (*gone, *found.deleted), (*replaced, *found.replaced))
+    found = found._replace(values=(*changed, *((name, old, "") for name, old in gone)))
     return found or Changes(inserted=(NOT_SHOWN,))
 
 

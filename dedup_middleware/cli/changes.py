@@ -1,4 +1,4 @@
-"""``scrapy dedup changes``: lists the pages that are new, changed, gone or were not seen since a crawl."""
+"""``scrapy dedup changes``: lists pages that are new, changed, moved, gone, or were not seen, since a crawl."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from dedup_middleware.cli.call import add_host_option, whole_file
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.records.crawl_changes import CHANGED, KINDS, UNCHANGED, changes_since
-from dedup_middleware.records.file import RecordFilter, crawl_lines, host_named, log_of
+from dedup_middleware.records.crawl_changes import CHANGED, KINDS, NOT_COMPARED, UNCHANGED, changes_since
+from dedup_middleware.records.file import TEXT, RecordFilter, crawl_lines, host_named, log_of
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, tell
 
@@ -26,6 +24,10 @@ if TYPE_CHECKING:
 
 # How a line of ours begins.
 _EXPORT = b'{"change": "'
+_NOT_COMPARED = (
+    "Whether the pages that were not compared have changed is not known: a crawl that overwrites its feed (-O), or has "
+    "DEDUP_SCOPE = 'crawl', compares no page with an earlier crawl, and pages without items are not stored."
+)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,28 +40,32 @@ def run(call: Call) -> None:
     """Print what became of each page, or write it into a file."""
     opts, config = call.opts, call.config
     log = log_of(config)
-    found = changes_since(log, opts.since, RecordFilter(host_named(opts.host)))
+    found = [*changes_since(log, opts.since, RecordFilter(host_named(opts.host)))]
     if not all(line.has_new for line in crawl_lines(log)):
         tell("DEDUP_LOG leaves out new pages (new=0): they are missing here.")
     if opts.output is not None:
-        pages = 0
         with whole_file(Path(opts.output), lambda start: start.startswith(_EXPORT)) as file:
-            for pages, change in enumerate(found, 1):  # noqa: B007 - the last one is counted
-                file.write(_line(change).encode("ascii") + b"\n")
-        tell(f"Wrote {plural(pages, 'page')} to {opts.output}.")
+            file.writelines(_line(change).encode("ascii") + b"\n" for change in found)
+        tell(f"Wrote {plural(len(found), 'page')} to {opts.output}.")
     elif opts.json:
         for change in found:
             print(_line(change))
     else:
         print(_text(found))
+    if any(change.kind == NOT_COMPARED for change in found):
+        tell(_NOT_COMPARED)
 
 
 def _line(change: PageChange) -> str:
     found: dict[str, Any] = {"change": change.kind, "url": change.url}
+    if change.moved_from is not None:
+        found["moved_from"] = change.moved_from
     if change.record is not None:
         found |= {"crawl": change.record.crawl, "time": change.record.time, "verdict": change.record.verdict}
-        if change.record.changes is not None:
-            found |= msgspec.to_builtins(change.record.changes)
+        if (changes := change.record.changes) is not None:
+            names = ("field", "before", "after")
+            found["changes"] = [dict(zip(names, each, strict=True)) for each in changes.by_field()]
+            found["shown_otherwise"] = changes.shown_otherwise
     return json.dumps(found)
 
 
@@ -69,10 +75,11 @@ def _text(found: Iterable[PageChange]) -> str:
     shown: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for change in found:
         counts[change.kind] += 1
-        if change.kind != UNCHANGED:
+        url = change.url if change.moved_from is None else f"{change.moved_from} -> {change.url}"
+        if change.kind not in {UNCHANGED, NOT_COMPARED}:
             record = change.record
             copy = f" repeats {record.original_url}" if record is not None and record.is_duplicate else ""
-            shown[change.kind].append(f"  {one_line(change.url + copy)}")
+            shown[change.kind].append(f"  {one_line(url + copy)}")
         if change.kind == CHANGED and change.record is not None:
             shown[change.kind] += [f"    {line}" for line in change_lines(change.record.changes)]
     return "\n".join(line for kind in KINDS for line in (f"{kind} {counts[kind]}", *shown[kind]))
@@ -82,11 +89,10 @@ def change_lines(changes: RecordedChanges | None) -> list[str]:
     """Return what has changed on a page, a line each: ``old -> new``, ``-`` for what is gone, ``+`` for what is new."""
     if changes is None:
         return []
-    lines = [
-        *(f"{one_line(old)} -> {one_line(new)}" for old, new in changes.replaced),
-        *(f"- {one_line(text)}" for text in changes.deleted),
-        *(f"+ {one_line(text)}" for text in changes.inserted),
-    ]
+    lines = []
+    for name, old, new in changes.by_field():
+        change = f"{old} -> {new}" if old and new else f"- {old}" if old else f"+ {new}"
+        lines.append(one_line(change if name == TEXT else f"{name}: {change}"))
     return [*lines, "(pictures, media, files, formulas or form values)"] if changes.shown_otherwise else lines
 
 

@@ -34,7 +34,7 @@ GROUPS = {
     "Look": {
         "log": "Show dropped and related pages, with evidence",
         "stats": "Count pages and items by verdict, reason and host",
-        "changes": "List new, changed and vanished pages since a crawl",
+        "changes": "List new, changed, moved and vanished pages since a crawl",
         "explain": "Show why a page was kept or dropped",
         "report": "Write an HTML report",
     },

@@ -268,6 +268,7 @@ def record_text(record: Record, width: int | None = None) -> str:
 def _details(record: Record) -> Iterator[tuple[str, str | None]]:
     if record.verdict == VerdictKind.UNCHANGED and record.outcome != Outcome.KEPT:
         yield "items", record.outcome
+    yield "was at", record.moved_from
     yield "original", record.original_url
     yield "reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))
     yield from (("differs", own) for own in record.difference)

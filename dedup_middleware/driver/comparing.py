@@ -37,8 +37,12 @@ def compare_with_itself(
     if changes:
         visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
         if visit.stored is not None:
-            index.outdate(visit.stored.number, [visit.stored], run)
-    elif visit.unchanged is Unchanged.DROP and all(own.kept.has_reached(wanting(item)) for item in visit.held):
+            index.outdate(visit.stored.number, [own], run)
+    elif (
+        visit.unchanged is Unchanged.DROP
+        and visit.verdict.moved is None
+        and all(own.kept.has_reached(wanting(item)) for item in visit.held)
+    ):
         visit.decided += [Decision(Fate.DROP, item) for item in visit.held]
         visit.items_dropped += len(visit.held)
         if visit.held:
@@ -78,7 +82,7 @@ def item_verdict(
 def _own(visit: Visit, index: Index) -> StoredPage | None:
     if visit.stored is None or visit.claimed is None or not visit.stored.pending:
         return visit.stored
-    return next((page for page in index.same(visit.claimed.identities) if page.original is None), None)
+    return next((page for page in index.own(visit.claimed) if page.original is None), None)
 
 
 def page_verdict(visit: Visit, detector: Detector) -> ItemVerdict:

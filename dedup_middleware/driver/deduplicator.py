@@ -172,7 +172,7 @@ class Deduplication:
         if not may_claim or visit.is_duplicate or not visit.can_be_original:
             return None
         own = None
-        if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None:
+        if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None and visit.verdict.moved is None:
             # An unchanged original owns its text already.
             own = visit.page.known or self.index.find(visit.page.identities)
         page = visit.page if own is not None or visit.read is None else visit.read_in_full()
@@ -525,10 +525,10 @@ class Deduplication:
         self.drops.note_released(item, feeds)
         self.durability.delete_when_durable(self.index.dropped.deletes([item]))
 
-    def redirected(self, urls: Iterable[str], visit: Visit) -> None:
-        """Note that the pages at these *urls* lead to that of *visit*: if it has another text, theirs is gone."""
+    def redirected(self, urls: Iterable[str], end: str) -> None:
+        """Note that *urls* lead to the URL *end* now: the pages that were there are gone, or have moved there."""
         try:
-            self.index.lead_elsewhere(map(url_identity, urls), visit.page, self.run)
+            self.index.lead_elsewhere(map(url_identity, urls), url_identity(end), self.run)
         except TROUBLE as error:
             self.fail(error)
 

@@ -121,6 +121,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
             project=config.bot,
             version=__version__,
             settings=config.changed,
+            scope=config.scope.value,
             has_new=config.log_has_new,
         ),
         listener=listener,

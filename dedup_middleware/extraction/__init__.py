@@ -181,7 +181,9 @@ def _marks(page: PageBlocks, chosen: Choice) -> list[str]:
     for place, node, what in page.marks:
         if not chosen.frame[node]:
             if what.partition(" ")[0] not in _BY_THEMSELVES:
-                beside = page.blocks[place].text[:MAX_LABEL] if place < len(page.blocks) else ""
+                # Counts of comments, which follow the last icons, are others each day.
+                after = page.blocks[place : place + 1]
+                beside = "".join(block.text[:MAX_LABEL] for block in after if not chosen.frame[block.node])
                 # Three stars of five; of two boxes, the second one is chosen.
                 tag = what.partition(" ")[0]
                 counts[tag, beside] += 1

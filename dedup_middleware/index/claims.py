@@ -35,6 +35,8 @@ class OpenClaims:
         """What a private store has under the identities of a claim, as long as that is certain."""
         self._outdated: defaultdict[int, set[int]] = defaultdict(set)
         """By claim, the stored pages that it gives something else for; under 0, pages that lead elsewhere now."""
+        self.leads: defaultdict[bytes, list[int]] = defaultdict(list)
+        """By identity, the numbers of the originals whose URLs lead to that page now."""
         self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
         """The claims by identity, clause hash and `schema.whole_text_key`. These have 16, 6 and 9 bytes."""
@@ -84,6 +86,10 @@ class OpenClaims:
         self._outdated[claim].update(page.number for page in stored)
         self.touch(*stored)
 
+    def renewed(self, number: int) -> None:
+        """Note that the stored page *number* is what it gives now."""
+        self._outdated[0].discard(number)
+
     def is_outdated(self, number: int) -> bool:
         """Return whether the stored page *number* has another text now."""
         return any(number in pages for claim, pages in self._outdated.items() if claim <= 0)
@@ -98,6 +104,11 @@ class OpenClaims:
             self.crawls.remove(run)
         if not self.crawls:
             self._outdated.pop(0, None)
+            self.leads.clear()
+
+    def is_kept_again(self, number: int) -> bool:
+        """Return whether a crawl of this process is keeping the stored page *number* again."""
+        return number in self._owners
 
     # --- who waits
 

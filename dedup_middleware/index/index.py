@@ -127,10 +127,12 @@ class Index(Lookup):
         self.outdate(claimed.number, others, page.run)
         return claimed
 
-    def lead_elsewhere(self, identities: Iterable[bytes], page: Page | None, run: str) -> None:
-        """Note that the pages with these *identities* lead to *page* now: unless it has their text, that is gone."""
-        stored = self.same([*identities])
-        self.outdate(0, [each for each in stored if page is None or not each.has_text_of(page)], run)
+    def lead_elsewhere(self, identities: Iterable[bytes], end: bytes, run: str) -> None:
+        """Note that the pages with these *identities* lead to that with the identity *end* now, which may be they."""
+        stored = [page for page in self.same(identities) if page.original is None and end not in page.identities]
+        if stored:
+            self.open_claims.leads[end] += [page.number for page in stored]
+            self.outdate(0, stored, run)
 
     def outdate(self, claim: int, stored: Sequence[StoredPage], run: str) -> None:
         """Note that the page of a *claim* gives another thing than what is *stored*: no copy rests on that any more.
@@ -198,12 +200,17 @@ class Index(Lookup):
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].has_text_of(page) and _has_given(own[0], page) else None
         changes = PageWrite(self, page.run)
-        number = (own or ended)[0].number if own or ended else self.new_number(page.url)
+        number = self._number_of(page.url, [*own, *ended])
         stored = StoredPage.of(page, number, feeds=self._reached(page, known, feeds))
         changes.puts += items(number)
         superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
         self._write(changes, stored, page, own, ended, superseded=superseded)
         return stored
+
+    def _number_of(self, url: str, stored: Iterable[StoredPage]) -> int:
+        """Return the number of the first of what is *stored* of the page at *url*, unless that was on another host."""
+        numbers, mark = (page.number for page in stored), self.host_mark(url)
+        return next((n for n in numbers if schema.host_bits(n) == mark), None) or self.new_number(url)
 
     def _commit_again(
         self, page: Page, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
@@ -346,13 +353,15 @@ class Index(Lookup):
         changes.put_page(stored, text, item_text, body_digest)
         if own and item_text is None:
             changes.deletes.append(schema.item_text_key(stored.number))
-        for other in own[1:]:
-            changes.remove_page(other)
+        for other in own:
+            if other.number != stored.number:
+                changes.remove_page(other)
         if own and not stored.is_original_as(own[0]):
             changes.puts += self._releases_of_copies(own, page.run)
         for view in superseded:
             changes.put_page(_as_duplicate(view, stored), None)
         changes.write()
+        self.open_claims.renewed(stored.number)
         self.open_claims.touch(stored, *own, *superseded)
 
 

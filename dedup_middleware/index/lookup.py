@@ -114,11 +114,11 @@ class Lookup:
     def own(self, page: Page) -> list[StoredPage]:
         """Return `same` for *page*, without a read if that was looked up last and nothing has changed since."""
         known = self._looked_up(page)
-        return self.same(page.identities) if known is None else known
+        return self.same(page.all_identities) if known is None else known
 
     def _looked_up(self, page: Page) -> list[StoredPage] | None:
         """Return what `look_up` has found of the *page* itself; ``None`` if it was not the last, or may be outdated."""
-        version, known = self._own_of_last.get(page.identities, (-1, []))
+        version, known = self._own_of_last.get(page.all_identities, (-1, []))
         is_known = version >= 0 and not self.store.worker and not self.open_claims.changed_since(version, page)
         return known if is_known else None
 
@@ -128,6 +128,12 @@ class Lookup:
             return []
         numbers = dict.fromkeys(schema.decode_identity(value)[0] for value in values if value is not None)
         return [*self._pages(numbers)]
+
+    def leading_to(self, page: Page) -> list[StoredPage]:
+        """Return the originals whose URLs lead to *page* now. One read, or none."""
+        leads = self.open_claims.leads
+        found = self._pages(n for i in page.identities for n in leads.get(i, ())) if leads else ()
+        return [each for each in found if each.original is None]
 
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
         """Return the first of the stored pages with one of these *identities*, if any."""
@@ -241,7 +247,7 @@ class Lookup:
 
     def look_up(self, page: Page) -> Found:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
-        identities, hashes, pending = page.identities, [*page.fingerprint.weights], self.open_claims.holders
+        identities, hashes, pending = page.all_identities, [*page.fingerprint.weights], self.open_claims.holders
         whole = schema.whole_text_key(page.fingerprint.exact_digest, page.features)
         version, read = self.open_claims.version, list["bytes | None"]()
         if not self.store.worker and self._read_last[:2] == (identities, version):

@@ -288,6 +288,7 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """Of a duplicate: its original's number, its score, and the original's content."""
     standing: tuple[bytes, str, float | None, str] | None = None
     """Of an original: see `Standing`."""
+    canonical: bytes = b""
 
 
 def encode_page(page: StoredPage) -> bytes:
@@ -321,6 +322,7 @@ def encode_page(page: StoredPage) -> bytes:
         items,
         None if page.original is None else (page.original, page.score, page.original_digest),
         page.standing,
+        page.canonical,
     )
     return encode(record)
 
@@ -373,6 +375,7 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
         original_digest=original_content,
         score=score,
         standing=None if record.standing is None else Standing(*record.standing),
+        canonical=record.canonical,
     )
 
 

@@ -54,7 +54,7 @@ class SharedIndex(Index):
     ) -> StoredPage | None:
         if claim is not None:
             # In one round trip: a transaction reads a key once.
-            keys = [schema.claimed_key(claim), *map(schema.identity_key, page.identities)]
+            keys = [schema.claimed_key(claim), *map(schema.identity_key, page.all_identities)]
             self.store.get_many([*keys, *map(schema.claims_key, page.identities)])
         return super()._commit(page, claim, feeds, items)
 

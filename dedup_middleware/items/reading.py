@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Fingerprint, Page
 
 _DIGEST_BYTES = 8
-# Between a field and its value, as a person reads it.
-_IS = ": "
+#: Between a field and its value, as a person reads it.
+IS = ": "
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> I
 def written_values(items: Iterable[ItemText], known: AbstractSet[bytes] = frozenset()) -> tuple[str, ...]:
     """Return the values of *items* that are not *known*, each with its field, as a person reads it."""
     own = (value for item in items for value in item.values if hash_of(value) not in known)
-    return tuple(dict.fromkeys(f"{value.field}{_IS}{one_line(value.written)}" for value in own))
+    return tuple(dict.fromkeys(f"{value.field}{IS}{one_line(value.written)}" for value in own))
 
 
 def _digest(items: Iterable[ItemText]) -> bytes:
@@ -146,7 +146,7 @@ def _digest(items: Iterable[ItemText]) -> bytes:
 
 def field_of(own: str) -> str:
     """Return the field that a rejection named *own*."""
-    return own.partition(_IS)[0]
+    return own.partition(IS)[0]
 
 
 def hash_of(value: Value) -> bytes:

@@ -72,10 +72,10 @@ class DedupDownloaderMiddleware(Component):
             deduplication.gone(without_secrets(response.url, redact=self._extension.config.redact_query), identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
+        if urls := request.meta.get("redirect_urls"):
+            deduplication.redirected(urls, response.url)
         visit = self._visit(deduplication, request, response, identities)
         visit.size = len(response.body)
-        if urls := request.meta.get("redirect_urls"):
-            deduplication.redirected(urls, visit)
         self._extension.visits[response] = Entry(deduplication, visit)
         match, kind = visit.verdict.match, visit.verdict.kind
         if match is not None and kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):

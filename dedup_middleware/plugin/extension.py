@@ -45,7 +45,7 @@ from dedup_middleware.visits.visit import Listener
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy import Spider
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.http import TextResponse
@@ -103,6 +103,7 @@ class DedupExtension(Listener):
         extension, connect = cls(crawler), crawler.signals.connect
         connect(extension.spider_opened, signals.spider_opened)
         connect(extension.engine_started, signals.engine_started)
+        connect(extension.request_dropped, signals.request_dropped)
         connect(extension.item_scraped, signals.item_scraped)
         connect(extension.item_dropped, signals.item_dropped)
         connect(extension.item_error, signals.item_error)
@@ -297,6 +298,12 @@ class DedupExtension(Listener):
 
     def _log(self, level: int, line: str, exc_info: Any = None) -> None:
         logger.log(level, "dedup: %s", line, exc_info=exc_info, extra={"spider": self.crawler.spider})
+
+    def request_dropped(self, request: Request) -> None:
+        """Note where a redirect leads that Scrapy does not follow, because the crawl has asked for that page."""
+        urls, deduplication = request.meta.get("redirect_urls"), self.deduplication
+        if urls and deduplication is not None:
+            deduplication.redirected(urls, request.url)
 
     # --- items that have left the pipelines
 

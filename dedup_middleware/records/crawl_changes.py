@@ -1,4 +1,4 @@
-"""Finds what has changed between two crawls: new, changed and gone pages, and those not seen. A fold over records."""
+"""Finds what became of pages between two crawls: new, changed, moved, gone, not seen. A fold over records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import NothingFoundError
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import Scope, VerdictKind
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.file import Record, RecordFilter, lines
 
@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NEW, CHANGED, UNCHANGED, GONE, NOT_SEEN = "new", "changed", "unchanged", "gone", "not seen"
+NEW, CHANGED, MOVED, GONE, NOT_SEEN = "new", "changed", "moved", "gone", "not seen"
+NOT_COMPARED, UNCHANGED = "not compared", "unchanged"
 # Before and after.
 ABSENT = "absent"
 #: The reason of a crawl that has fetched all there was.
 FINISHED = "finished"
 #: What can become of a page, in the order in which it is shown.
-KINDS = (NEW, CHANGED, GONE, NOT_SEEN, UNCHANGED)
+KINDS = (NEW, CHANGED, MOVED, GONE, NOT_SEEN, NOT_COMPARED, UNCHANGED)
+_AS_BEFORE = (UNCHANGED, NOT_COMPARED)
+# Verdicts of pages that were compared with what the store has of them.
+_COMPARED = frozenset({VerdictKind.UNCHANGED.value, VerdictKind.DUPLICATE.value})
 
 
 @dataclass(slots=True)
@@ -31,6 +35,8 @@ class PageChange:
     kind: str
     record: Record | None = None
     """The record that shows it; ``None`` for a page that was not seen, or is unchanged."""
+    moved_from: str | None = None
+    """Where it was before, if it has moved."""
 
 
 @dataclass(slots=True)
@@ -40,23 +46,38 @@ class _Span:
     before: dict[str, bool] = field(default_factory=dict[str, bool])
     """URLs that had a page, or ``False`` for one that was gone."""
     after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
+    left: set[str] = field(default_factory=set[str])
+    """URLs that pages have left for others."""
     has_finished: bool = False
     """Whether a crawl after it has run to its end: what it has not fetched was not there for it."""
 
-    def add(self, record: Record, *, is_after: bool) -> None:
-        """Note the *record* of a page, of a crawl before or after; a page is new or changed once for all of these."""
-        url, is_gone = record.url, record.verdict == VerdictKind.GONE.value
+    def add(self, record: Record, *, is_after: bool, compares: bool) -> None:
+        """Note the *record* of a page, of a crawl before or after; a page is new or changed once for all of these.
+
+        *compares*: whether its crawl compares pages with those of earlier ones.
+        """
+        url, former = record.url, record.moved_from
         if not is_after:
-            self.before[url] = not is_gone
+            self.before.pop(former or "", None)
+            self.before[url] = record.verdict != VerdictKind.GONE.value
             return
-        kind, known = self._kind_of(record), self.after.get(url)
-        is_new = known is not None and known.kind == NEW
+        if former is not None:
+            self.left.add(former)
+            # What became of it under its former URL; under this one, it may have been taken for a copy.
+            known = self.after.pop(former, None) or PageChange(url, MOVED, record)
+            if known.kind in _AS_BEFORE:
+                known = PageChange(url, MOVED, record)
+            came_from = None if known.kind == NEW else known.moved_from or former
+            self.before[url], self.after[url] = True, PageChange(url, known.kind, known.record, came_from)
+        kind, now = self._kind_of(record, compares=compares), self.after.get(url)
+        is_new = now is not None and now.kind == NEW
         if kind == ABSENT:
             self.after.pop(url, None)
-        elif known is None or GONE in {kind, known.kind} or (kind == CHANGED and not is_new):
-            self.after[url] = PageChange(url, kind, None if kind == UNCHANGED else record)
+        elif now is None or GONE in {kind, now.kind} or (kind == CHANGED and not is_new):
+            moved_from = None if now is None or kind == GONE else now.moved_from
+            self.after[url] = PageChange(url, kind, None if kind in _AS_BEFORE else record, moved_from)
 
-    def _kind_of(self, record: Record) -> str:
+    def _kind_of(self, record: Record, *, compares: bool) -> str:
         # The store may have a page that the records have not: those of new pages may be left out.
         is_stored = record.verdict in {VerdictKind.GONE.value, VerdictKind.UNCHANGED.value}
         was_there = self.before.get(record.url, is_stored)
@@ -64,7 +85,9 @@ class _Span:
             return GONE if was_there else ABSENT
         if record.changes is not None:
             return CHANGED
-        return UNCHANGED if was_there else NEW
+        if not was_there:
+            return NEW
+        return UNCHANGED if compares and record.verdict in _COMPARED else NOT_COMPARED
 
 
 def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterator[PageChange]:
@@ -81,18 +104,20 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
         raise NothingFoundError(f"No crawl {crawl} in {path}, or none after it", f"Its crawls: {', '.join(order)}.")
     place = len(order) - 2 if crawl is None else order.index(crawl)
     names = {name: n > place for n, name in enumerate(order)}
-    span = _Span()
+    span, compares = _Span(), dict[str, bool]()
     for line in lines(path):
         is_after = names.get(line.crawl)
         if is_after is None:
             continue
         if not isinstance(line, Record):
             span.has_finished |= is_after and line.reason == FINISHED
-        elif line.outcome != Outcome.RELEASED.value and wanted.has(line):
-            span.add(line, is_after=is_after)
+            compares[line.crawl] = line.scope != Scope.CRAWL.value
+        elif (line.outcome != Outcome.RELEASED.value or line.moved_from) and wanted.has(line):
+            span.add(line, is_after=is_after, compares=compares.get(line.crawl, True))
     yield from span.after.values()
     if span.has_finished:
-        missing = (url for url, was_there in span.before.items() if was_there and url not in span.after)
+        known = span.after.keys() | span.left
+        missing = (url for url, was_there in span.before.items() if was_there and url not in known)
         yield from (PageChange(url, NOT_SEEN) for url in sorted(missing))
 
 

@@ -35,6 +35,8 @@ class CrawlLine(msgspec.Struct, omit_defaults=True, kw_only=True):
     version: str = ""
     settings: dict[str, str] = {}
     """Those that differ from their defaults."""
+    scope: str = ""
+    """What its pages were compared with: see `Scope`."""
     has_new: bool = True
     """Whether its new pages have records."""
     reason: str = ""

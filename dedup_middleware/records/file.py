@@ -41,6 +41,8 @@ DIFFERENCE_CHARACTERS = 100
 TITLE_CHARACTERS = 200
 #: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
 MAX_LINE = 2**20
+#: The field of changes of the text.
+TEXT = "text"
 #: Names the crawl that has written the last line.
 LAST = "last"
 #: Replaces a verdict, an outcome or a reason that is not ours: there may be any number of them.
@@ -67,11 +69,20 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     """What has changed on a page since the store got it: at most 20 of each, sentences cut at 200 characters."""
 
     replaced: list[tuple[str, str]] = []
-    """What stood there, and what stands there now; title and heading come first."""
+    """What stood there, and what stands there now."""
     deleted: list[str] = []
     inserted: list[str] = []
     shown_otherwise: bool = False
     """Whether pictures, media, files, formulas or form values are others."""
+    values: list[tuple[str, str, str]] = []
+    """Title, heading and fields of items: the name, what it was and what it is, empty for nothing."""
+
+    def by_field(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each change: the field, what it was and what it is; empty for nothing."""
+        yield from self.values
+        yield from ((TEXT, *pair) for pair in self.replaced)
+        yield from ((TEXT, old, "") for old in self.deleted)
+        yield from ((TEXT, "", new) for new in self.inserted)
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -104,6 +115,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """At most five pieces of the page or item that the original lacks."""
     changes: RecordedChanges | None = None
     """Of a changed page."""
+    moved_from: str | None = None
+    """The URL of the page when it was stored, where it has moved."""
     evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
     is_item: bool = False

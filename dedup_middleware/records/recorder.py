@@ -112,6 +112,7 @@ class RecordMaker:
             items_dropped=visit.items_dropped,
             items_kept=visit.items_kept,
             items_would_drop=visit.items_would_drop + visit.items_tagged if visit.is_duplicate else 0,
+            moved_from=verdict.moved.url if verdict.moved is not None and not visit.is_duplicate else None,
         )
         if briefly and match is None and not reason and standing is None and not verdict.changes:
             return record
@@ -257,6 +258,7 @@ def _as_recorded(changes: Changes) -> RecordedChanges | None:
         [*map(_cut, changes.deleted[:MAX_CHANGES])],
         [*map(_cut, changes.inserted[:MAX_CHANGES])],
         changes.is_shown_otherwise,
+        [(_cut(name), *_cut_pair(one_line(old), one_line(new))) for name, old, new in changes.values[:MAX_CHANGES]],
     )
 
 

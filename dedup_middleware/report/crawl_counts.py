@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.records.counts import KINDS, OF_ITEMS, OF_PAGES, host_at, kept, kind_of, numbers_of, unchecked
 from dedup_middleware.records.crawl_lines import MAX_FORMS, CrawlLine
-from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES
+from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES, TEXT
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Crawls:
             if is_in_sum:
                 self._add_last(line)
             return
-        if line.changes is not None or line.verdict == _GONE:
+        if line.changes is not None or line.moved_from is not None or line.verdict == _GONE:
             self._changed.append(line)
         kind, host = kind_of(line), host_at(line.url)
         crawl.add(line, kind, host)
@@ -226,17 +226,20 @@ class Crawls:
 
 def _changed(record: Record) -> dict[str, Any]:
     """Return what is shown of a page that has changed, or is gone: rows of a sentence as it was and as it is."""
-    changes, rows = record.changes, list[tuple[str | None, str | None]]()
-    if changes is not None:
-        for pairs in (
-            changes.replaced,
-            [(old, None) for old in changes.deleted],
-            [(None, new) for new in changes.inserted],
-        ):
-            rows += islice(pairs, MAX_CHANGES)
-    cut = [[text and one_line(text, EVIDENCE_CHARACTERS) for text in row] for row in rows]
+    changes = record.changes
+    rows = [] if changes is None else [*islice(changes.by_field(), 3 * MAX_CHANGES)]
+    cut = [
+        [one_line(text if name == TEXT else f"{name}: {text}", EVIDENCE_CHARACTERS) if text else None for text in pair]
+        for name, *pair in rows
+    ]
     is_otherwise = changes is not None and changes.shown_otherwise
-    return {"url": record.url, "crawl": record.crawl, "rows": cut, "is_shown_otherwise": is_otherwise}
+    return {
+        "url": record.url,
+        "crawl": record.crawl,
+        "moved_from": record.moved_from,
+        "rows": cut,
+        "is_shown_otherwise": is_otherwise,
+    }
 
 
 def _wider(span: int) -> int:

@@ -11,7 +11,7 @@ from lxml import etree
 
 from dedup_middleware.common import budget
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
-from dedup_middleware.common.urls import canonical_url
+from dedup_middleware.common.urls import canonical_url, url_identity
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.extraction.body import browser_tree
 from dedup_middleware.extraction.features import shown_digest
@@ -38,7 +38,7 @@ _UNDECODED = "\ufffd"
 # A text with a greater share of these characters was decoded with the wrong encoding.
 _MAX_UNDECODED = 0.05
 #: Raise it with every change by which a page may be read otherwise: its main text, its title, its context.
-READING = 7
+READING = 8
 DIGEST_BYTES = 16
 
 
@@ -77,7 +77,8 @@ class PageReader:
         if self._beside is None and page.fingerprint.weight < MIN_TEXT_WEIGHT:
             page = self._whole(page, text_digest(extracted.paragraphs) if root is None else shown_digest(root))
             budget.check_time()
-        return replace(page, body_digest=body_digest)
+        canonical = url_identity(features.canonical) if features.canonical else b""
+        return replace(page, body_digest=body_digest, canonical=canonical)
 
     def _whole(self, page: Page, digest: bytes) -> Page:
         """Return a *page* with little text as one clause: the *digest* of all that it shows.

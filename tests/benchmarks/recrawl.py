@@ -89,7 +89,7 @@ def is_named(kind: str, record: Record) -> bool:
     changes = record.changes
     if record.verdict not in {"changed", "duplicate"} or changes is None:
         return False
-    now = [*changes.inserted, *(new for _, new in changes.replaced)]
+    now = [new for _, _, new in changes.by_field()]
     return changes.shown_otherwise if kind == "picture" else any(NAMES[kind] in text for text in now)
 
 

@@ -229,15 +229,17 @@ function renderChanges(summary) {
   renderChangedPages(pages, summary);
 }
 
-/** Show the pages that have changed since the crawl compared with, each with its difference, and those that are gone. */
+/** Show the pages that have changed or moved since the crawl compared with, with their difference, and those that are gone. */
 function renderChangedPages(place, { crawls: { list, changed } }) {
   const { spider } = list[compared[0]];
   const between = new Set(list.slice(...compared).filter((crawl) => crawl.spider === spider).map(({ crawl }) => crawl));
-  const rows = changed.filter(({ crawl }) => between.has(crawl));
+  // The latest first, and each page once.
+  const rows = [...new Map(changed.filter(({ crawl }) => between.has(crawl)).reverse().map((row) => [row.url, row])).values()].reverse();
   if (!rows.length) return place.append(make("p", { class: "lead" }, word("changes_no_page")));
-  const show = ({ url, rows: texts, is_shown_otherwise: isOtherwise }) => [
+  const show = ({ url, moved_from: from, rows: texts, is_shown_otherwise: isOtherwise }) => [
+    ...(from ? [link(from), " → "] : []),
     link(url),
-    ...(texts.length || isOtherwise ? [] : [" ", make("span", { class: "quiet" }, word("changes_gone"))]),
+    ...(from || texts.length || isOtherwise ? [] : [" ", make("span", { class: "quiet" }, word("changes_gone"))]),
     make("div", { class: "sides" }, ...texts.map((row) => {
       const [other, one] = row.map((text) => text === null ? null : sentenceOf(["", text]));
       return textRow({ one, other }).element;
