@@ -11,7 +11,7 @@ import pytest
 from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.address import is_same_address, site_of
+from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.checks.item_values import is_incidental
 from dedup_middleware.checks.table import COPY, Kind, Relation
 from dedup_middleware.text.words import without_numbering
@@ -169,12 +169,6 @@ def test_a_parameter_and_another_frame_make_no_other_page() -> None:
 )
 def test_two_urls_of_one_thing(url: str, other: str, *, is_same: bool) -> None:
     assert is_same_address(url, other) == is_same_address(other, url) == is_same
-
-
-def test_a_site_is_a_registrable_domain() -> None:
-    assert site_of("news.bbc.co.uk") == "bbc.co.uk"
-    assert site_of("ann.github.io") == "ann.github.io"
-    assert site_of("127.0.0.1") == "127.0.0.1"
 
 
 # --- two sites: nothing that carries meaning is replaced

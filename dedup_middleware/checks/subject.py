@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.address import is_same_address, site_of
+from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.checks.table import Relation
-from dedup_middleware.common.urls import host_of
+from dedup_middleware.common.sites import are_one_site
 from dedup_middleware.model import PageFeatures
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _is_summary(item: ItemText, page: Page) -> bool:
 
 def relation_of(page: Page, original: StoredPage) -> Relation:
     """Return how *page* and *original* are related. Items that stand for pages have no address of their own."""
-    if page.features is None or original.source or site_of(host_of(page.url)) != site_of(host_of(original.url)):
+    if page.features is None or original.source or not are_one_site((page.url, original.url)):
         return Relation.ACROSS
     if is_same_address(page.url, original.url) or has_other_template(page, original):
         return Relation.SAME_ADDRESS
