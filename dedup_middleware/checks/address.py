@@ -41,7 +41,8 @@ class Address(NamedTuple):
     versions: frozenset[str]
 
 
-@lru_cache(maxsize=512)
+# A page and its candidates, of which one is compared after the other.
+@lru_cache(maxsize=64)
 def address_of(url: str) -> Address:
     """Return what *url* names."""
     parts = split(url)
