@@ -30,7 +30,7 @@ from dedup_middleware.index.schema import (
 )
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.index.shown import PAGES as PAGES_SHOWN
-from dedup_middleware.index.shown import decode, pages_with
+from dedup_middleware.index.shown import decode
 from dedup_middleware.model import Action, Eligibility, Page, Scope
 from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
@@ -213,7 +213,7 @@ class Library(Listener):
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages.keys() | claims.keys()
             elif kind == b"b":
-                assert pages_with(decode(value), PAGES_SHOWN) >= 1
+                assert decode(value)[PAGES_SHOWN][0] >= 1
             elif kind == b"j":
                 assert b"v" + encode_number(decode_number(value)) + rest in pairs
             elif kind == b"v":

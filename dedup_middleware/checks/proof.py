@@ -371,7 +371,7 @@ class _There:
 class _Site(NamedTuple):
     """What the titles of two pages may have of their sites."""
 
-    shown: Sequence[Mapping[bytes, int]]
+    shown: Sequence[Mapping[bytes, tuple[int, int]]]
     called: AbstractSet[str]
     """The rows of what the subject's page says that its site is called."""
     relation: Relation
@@ -391,7 +391,7 @@ class _Site(NamedTuple):
         return any(shown.has_word(site, word) for site in self.shown)
 
 
-def _is_label(site: Mapping[bytes, int], line: str, *, is_view: bool) -> bool:
+def _is_label(site: Mapping[bytes, tuple[int, int]], line: str, *, is_view: bool) -> bool:
     """Return whether the short *line* is a label of a *site*, by what its pages have shown, or of a view of a page."""
     # "Ingredients", "Back to the newsroom".
     return (is_view and len(line) < SHORT and are_letters("".join(line.split()))) or shown.has_line(site, line)

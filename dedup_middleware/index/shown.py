@@ -8,7 +8,6 @@ each host, of its own pages only.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import starmap
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -30,51 +29,45 @@ COUNTED_PAGES = 100
 MAX_SHOWN = 512
 # Short lines of one page that are counted.
 _MAX_LINES = 40
-# The hash of what is shown; the number of pages, in the upper 16 bits, and a bit for the text of each: two texts may
-# share one. A number has no parts that each garbage collection would look at.
-_ENTRY = Struct(">4sI")
+# The hash of what is shown, the number of pages, and a bit for the text of each: two texts may share one of 16.
+_ENTRY = Struct(">4sHH")
 _TEXTS = 16
 #: Under this hash, all pages are counted.
 PAGES = b"\0\0\0\0"
 
 
-def has_word(shown: Mapping[bytes, int], word: str) -> bool:
+def has_word(shown: Mapping[bytes, tuple[int, int]], word: str) -> bool:
     """Return whether the *word*, folded, stands in most titles of a host, and over several texts."""
     return _is_sites(shown, _of_word(word))
 
 
-def has_line(shown: Mapping[bytes, int], line: str) -> bool:
+def has_line(shown: Mapping[bytes, tuple[int, int]], line: str) -> bool:
     """Return whether the short *line* stands in the text of most pages of a host, and in several texts."""
     return _is_sites(shown, _of_line(line))
 
 
-def is_frame_line(shown: Mapping[bytes, int], line: str) -> bool:
+def is_frame_line(shown: Mapping[bytes, tuple[int, int]], line: str) -> bool:
     """Return whether the short *line* stands in several texts of a host."""
     return is_frame(shown, _of_line(line))
 
 
-def is_frame_part(shown: Mapping[bytes, int], part: str) -> bool:
+def is_frame_part(shown: Mapping[bytes, tuple[int, int]], part: str) -> bool:
     """Return whether a *part* of a title stands over several texts of a host: it is the site's, or a section's."""
     return is_frame(shown, _of_part(part))
 
 
-def is_name(shown: Mapping[bytes, int], part: str) -> bool:
+def is_name(shown: Mapping[bytes, tuple[int, int]], part: str) -> bool:
     """Return whether a page of a host says that its site is called as this *part* of a title."""
     return _of_name(part) in shown
 
 
-def is_frame(shown: Mapping[bytes, int], hash_: bytes) -> bool:
+def is_frame(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
     """Return whether a host has shown what has this *hash_* around several texts."""
-    return (shown.get(hash_, 0) & (1 << _TEXTS) - 1).bit_count() >= SEVERAL
+    return shown.get(hash_, (0, 0))[1].bit_count() >= SEVERAL
 
 
-def pages_with(shown: Mapping[bytes, int], hash_: bytes) -> int:
-    """Return the number of counted pages of a host that have shown what has this *hash_*."""
-    return shown.get(hash_, 0) >> _TEXTS
-
-
-def _is_sites(shown: Mapping[bytes, int], hash_: bytes) -> bool:
-    return is_frame(shown, hash_) and pages_with(shown, hash_) >= pages_with(shown, PAGES) / 2
+def _is_sites(shown: Mapping[bytes, tuple[int, int]], hash_: bytes) -> bool:
+    return is_frame(shown, hash_) and shown[hash_][0] >= shown.get(PAGES, (0, 0))[0] / 2
 
 
 def _of_word(word: str) -> bytes:
@@ -106,26 +99,27 @@ def _shown_by(page: Page) -> Iterable[bytes]:
 
 
 @lru_cache(maxsize=64)
-def decode(value: bytes | None) -> Mapping[bytes, int]:
-    """Return the entries of a *value*, by hash: what `pages_with` and `is_frame` read."""
+def decode(value: bytes | None) -> Mapping[bytes, tuple[int, int]]:
+    """Return the number of pages, and a bit of each text, of each entry of a *value*."""
     if value is not None and (len(value) % _ENTRY.size or len(value) > MAX_SHOWN * _ENTRY.size):
         raise UnreadableError(f"what a host has shown is {len(value)} bytes long")
-    return dict(_ENTRY.iter_unpack(value or b""))
+    return {hash_: (pages, texts) for hash_, pages, texts in _ENTRY.iter_unpack(value or b"")}
 
 
-def encode(shown: Mapping[bytes, int]) -> bytes:
+def encode(shown: Mapping[bytes, tuple[int, int]]) -> bytes:
     """Return the value of what a host has *shown*."""
-    return b"".join(starmap(_ENTRY.pack, shown.items()))
+    return b"".join([_ENTRY.pack(hash_, *entry) for hash_, entry in shown.items()])
 
 
-def updated(shown: Mapping[bytes, int], page: Page) -> Mapping[bytes, int]:
+def updated(shown: Mapping[bytes, tuple[int, int]], page: Page) -> Mapping[bytes, tuple[int, int]]:
     """Return what a host has *shown* with what a new *page* of it shows; *shown* itself once enough are counted."""
-    if pages_with(shown, PAGES) >= COUNTED_PAGES:
+    if shown.get(PAGES, (0, 0))[0] >= COUNTED_PAGES:
         return shown
     found, text = dict(shown), 1 << page.fingerprint.digest[0] % _TEXTS
     for hash_ in (*_shown_by(page), PAGES):
-        found[hash_] = found.pop(hash_, 0) + (1 << _TEXTS) | text
+        pages, texts = found.pop(hash_, (0, 0))
+        found[hash_] = pages + 1, texts | text
     extra = len(found) - MAX_SHOWN
-    for hash_ in sorted(found, key=lambda h: pages_with(found, h) > 1)[:extra] if extra > 0 else ():
+    for hash_ in sorted(found, key=lambda h: found[h][0] > 1)[:extra] if extra > 0 else ():
         del found[hash_]
     return found
