@@ -11,6 +11,7 @@ import pytest
 from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
+from dedup_middleware.checks import edits
 from dedup_middleware.checks.address import is_same_address
 from dedup_middleware.checks.item_values import is_incidental
 from dedup_middleware.checks.table import COPY, Kind, Relation
@@ -484,3 +485,14 @@ def test_a_fetch_on_a_full_minute_is_a_fetch() -> None:
     for text in (f"{now:.0f}", "2027-01-15T08:00:00+00:00"):
         assert is_incidental("seen", text, HERE, now)
         assert not is_incidental("starts", text, HERE, now + 3600)
+
+
+def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch) -> None:
+    """A record has none of them, and `explain` compares the two again."""
+    named: list[object] = []
+    monkeypatch.setattr(edits._Alignment, "_edited", lambda _, sentence, __: named.append(sentence) or [])
+    quoted = story(9)[:2]
+    with Deduplicator() as dedup:
+        dedup.add("http://a.example/1", page("", text=[*story(1), *quoted]))
+        assert dedup.add("http://b.example/2", page("", text=[*quoted, *story(2)])).verdict == "new"
+    assert named == []
