@@ -6,17 +6,25 @@ import re
 from typing import Any, cast
 
 
-class _Pattern:
-    """Stands for a regular expression. Its methods become attributes of its own, which cost what `re`'s cost."""
+class _Compiled:
+    """Has the methods of a regular expression as attributes of its own, which cost what those of `re` cost."""
 
-    def __init__(self, pattern: str, flags: int) -> None:
-        self.pattern = pattern
-        self._flags = flags
+    def __init__(self, expression: str, flags: int) -> None:
+        self.pattern, self.flags = expression, flags
+
+
+class _Pattern(_Compiled):
+    """Stands for a regular expression until one of its methods is asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(self.pattern, self._flags), name)
-        setattr(self, name, found)
-        return found
+        compiled = re.compile(self.pattern, self.flags)
+        vars(self).update((each, getattr(compiled, each)) for each in _METHODS)
+        # A class with `__getattr__` would look for each attribute in a slower way.
+        self.__class__ = _Compiled  # type: ignore[assignment]
+        return getattr(self, name)
+
+
+_METHODS = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn")
 
 
 def pattern(expression: str, flags: int = 0) -> re.Pattern[str]:

@@ -7,6 +7,7 @@ it identifies nothing by itself.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
@@ -117,6 +118,12 @@ def picture_of(url: str) -> str:
     """
     if url.startswith("data:"):
         return url[:_LONGEST]
+    return _named_picture(url) if len(url) <= _LONGEST else _named_picture.__wrapped__(url)
+
+
+# The icons of a site stand on each of its pages.
+@lru_cache(maxsize=2048)
+def _named_picture(url: str) -> str:
     has_host = url[:2] == "//" or "://" in url
     *folders, name = unquote(_path(url.partition("//")[2] if has_host else url)).split("/")
     if has_host:
