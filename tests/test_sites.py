@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 
+import pytest
 import tldextract
 
 from dedup_middleware.common import sites
@@ -37,6 +38,7 @@ def test_a_site_is_a_registrable_domain() -> None:
     assert site_of("2001:db8::1") == "2001:db8::1"
 
 
+@pytest.mark.skipif(not hasattr(tldextract.tldextract, "Trie"), reason="an older one reads nested wildcards otherwise")
 def test_a_site_is_what_tldextract_finds() -> None:
     draw = random.Random(1)
     extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
