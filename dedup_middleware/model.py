@@ -143,8 +143,6 @@ class PageFeatures:
     site_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """What the page says that its site is called: ``og:site_name``, and what leads to ``/``. Not stored."""
 
-    # Called when a claim is opened, and when it is confirmed.
-    @lru_cache(maxsize=256)  # noqa: B019 - the instances are small and refer to nothing
     def stored(self) -> PageFeatures:
         """Return them as they are stored: with short hashes, of which one in a thousand is another text's."""
         texts = frozenset([h[:STORED_TEXT_BYTES] for h in self.texts])

@@ -6,7 +6,6 @@ A value that is not valid is found here, before the first request.
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import os
@@ -255,10 +254,12 @@ def is_enabled(settings: Mapping[Any, Any]) -> bool:
 
 def unknown_settings(settings: Mapping[Any, Any]) -> list[str]:
     """Return a line for each unknown DEDUP_* setting, with the nearest known name."""
+    from difflib import get_close_matches  # noqa: PLC0415 - few crawls need it
+
     # The prefix alone makes two short names alike.
     lines, known = [], [name.removeprefix(PREFIX) for name in SETTINGS]
     for name in sorted(name for name in settings if name.startswith(PREFIX) and name not in SETTINGS):
-        near = difflib.get_close_matches(name.removeprefix(PREFIX), known, 1)
+        near = get_close_matches(name.removeprefix(PREFIX), known, 1)
         meant = f"; did you mean {PREFIX}{near[0]}?" if near else ""
         lines.append(f"{name} is not a setting of dedup-middleware{meant}")
     return lines

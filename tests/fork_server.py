@@ -26,7 +26,6 @@ from scrapy.utils.misc import load_object
 from dedup_middleware import cli
 from dedup_middleware.plugin import addon
 from dedup_middleware.stores import default_backend
-from dedup_middleware.text.addresses import site_of
 
 BASES = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
 COMPONENTS = (
@@ -80,8 +79,6 @@ for command in pkgutil.iter_modules(cli.__path__, f"{cli.__name__}."):
     import_module(command.name)
 for module in MODULES:
     import_module(module)
-# The list of domains becomes a tree, which takes a third of a short crawl.
-site_of("site.example")
 assert "twisted.internet.reactor" not in sys.modules, "the crawl's settings choose the reactor"
 
 IMPORTED = sys.modules.keys() - {"__main__", "builtins", "sys"}

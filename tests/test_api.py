@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import subprocess
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -280,3 +282,18 @@ def test_no_page_and_no_address_stops_it(html: str, path: str) -> None:
         verdict = dedup.add(f"http://a.example/{path}", html)
     assert isinstance(verdict, Record)
     assert not verdict.is_duplicate
+
+
+def test_no_container_outlives_its_page() -> None:
+    """Each full garbage collection of a crawl would look at it."""
+    with Deduplicator() as dedup:
+        kept = []
+        for number in range(240):
+            if number in (40, 239):
+                gc.collect()
+                kept.append(Counter(type(each).__qualname__ for each in gc.get_objects()))
+            url = f"http://a.example/{number}/{'abcdefghij'[number % 10]}"
+            dedup.add(url, article(f"Story {number}", story(number)), {"text": "\n".join(story(number)), "url": url})
+        kinds = "frozenset", "set", "PageFeatures", "Address", "StoredPage", "Match", "Page", "Visit", "Verdict"
+        grown = {kind: kept[1][kind] - kept[0][kind] for kind in kinds}
+    assert sum(grown.values()) < 150, grown

@@ -53,6 +53,13 @@ class TestLaws:
     def test_neither_does_the_order(self, text: list[str]) -> None:
         assert compare(text[::-1], Original(text)) == Comparison((), 1.0)
 
+    @given(TEXTS, TEXTS, st.integers(0, 6), st.sampled_from([0.2, 0.5, 0.9]))
+    def test_a_text_of_which_the_original_has_little_is_told_by_that(self, text, other, shared, least) -> None:
+        text = [line.replace("the", "a") for line in text[shared:]] + text[:shared]
+        full = compare(text, Original([*text[:shared], *other]))
+        found = compare(text, Original([*text[:shared], *other]), Context(least=least))
+        assert found == full or (found.edits == () and full.score <= found.score < least)
+
     @given(st.lists(st.text(max_size=60)), st.lists(st.text(max_size=60)))
     def test_any_two_texts_can_be_compared(self, text: list[str], other: list[str]) -> None:
         found = compare(text, Original(other))
@@ -217,6 +224,7 @@ def test_the_lines_of_a_list_in_another_order_are_another_list() -> None:
     race = [*story(1), "Anna Weber", "Clara Jung", "Eva Holt", *story(2)]
     other = [*story(1), "Clara Jung", "Anna Weber", "Eva Holt", *story(2)]
     assert [edit.kind for edit in compare(other, Original(race)).edits] == [Kind.LINE, Kind.LINE]
+    assert compare(["1 Anna", "2 Anna", "3 Eva"], Original(["1 Eva", "2 Anna", "3 Eva"])).edits
     moved = [*story(2), "Anna Weber", "Clara Jung", "Eva Holt", *story(1)]
     assert compare(moved, Original(race)).edits == ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ else:
 import dedup_middleware
 from dedup_middleware import errors
 from dedup_middleware.errors import DedupError
+from dedup_middleware.plugin import addon
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
 from dedup_middleware.records.file import Record
@@ -117,6 +119,32 @@ def test_all_floors_but_the_top_load_where_scrapy_is_not_installed() -> None:
     hidden = "sys.modules |= dict.fromkeys(('scrapy', 'twisted'))"
     loaded = f"import importlib, sys; {hidden}; [*map(importlib.import_module, {names})]"
     subprocess.run([sys.executable, "-c", loaded], check=True)
+
+
+def test_a_crawl_loads_and_compiles_nothing_that_it_may_not_need() -> None:
+    paths = [path for _, path, _ in addon.COMPONENTS] + [addon._QUEUE]
+    unneeded = {*("difflib", "idna", "opencc", "pickletools", "dedup_middleware.api")} - scrapy_loads()
+    unneeded |= {f"dedup_middleware.{room}" for room in ("batch", "cli", "methods", "report")}
+    unneeded |= {f"dedup_middleware.stores.{engine}" for engine in ("leveldb", "redis", "rocksdb", "sqlite")}
+    code = (
+        "import gc, json, sys\nfrom scrapy.utils.misc import load_object\n"
+        "from dedup_middleware.common import patterns\n"
+        f"[*map(load_object, {paths})]\n"
+        "kept = [each for each in gc.get_objects() if isinstance(each, patterns._Compiled)]\n"
+        "compiled = [each.pattern for each in kept if type(each) is patterns._Compiled]\n"
+        "print(json.dumps([len(kept), compiled, [*sys.modules]]))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    patterns, compiled, loaded = json.loads(found.stdout)
+    assert unneeded.isdisjoint(loaded)
+    assert patterns
+    assert compiled == []
+
+
+def scrapy_loads() -> set[str]:
+    """Return the modules that Scrapy's own crawler imports."""
+    code = "import sys, scrapy.crawler, scrapy.downloadermiddlewares.cookies; print(*sys.modules)"
+    return {*subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()}
 
 
 def test_settings_are_read_in_one_place() -> None:

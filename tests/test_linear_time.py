@@ -21,6 +21,7 @@ from prose import story
 from scrapy.http import HtmlResponse
 
 import dedup_middleware
+from dedup_middleware.common import patterns
 from dedup_middleware.common.budget import Budget
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.model import VerdictKind
@@ -64,8 +65,8 @@ def is_linear(at: Callable[[int], Callable[[], object]], size: int) -> bool:
 
 def patterns_in(thing: object, depth: int = 3) -> Iterator[re.Pattern[Any]]:
     """Yield the patterns in *thing*: itself, its items or attributes, what it is a method of or has as defaults."""
-    if isinstance(thing, re.Pattern):
-        yield thing
+    if isinstance(thing, (re.Pattern, patterns._Compiled)):
+        yield thing if isinstance(thing, re.Pattern) else re.compile(thing.pattern, thing.flags)
         return
     inner: list[object] = []
     if isinstance(thing, BuiltinMethodType):

@@ -12,9 +12,10 @@ import pytest
 from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
+from dedup_middleware.checks import edits
 from dedup_middleware.checks.table import COPY, Kind, Relation
 from dedup_middleware.items.item_values import is_incidental
-from dedup_middleware.text.addresses import is_same_address, site_of
+from dedup_middleware.text.addresses import is_same_address
 from dedup_middleware.text.words import without_numbering
 
 NAV = "<nav><a href='/'>Home</a> <a href='/news'>News</a> <a href='/about'>About</a></nav>"
@@ -170,12 +171,6 @@ def test_a_parameter_and_another_frame_make_no_other_page() -> None:
 )
 def test_two_urls_of_one_thing(url: str, other: str, *, is_same: bool) -> None:
     assert is_same_address(url, other) == is_same_address(other, url) == is_same
-
-
-def test_a_site_is_a_registrable_domain() -> None:
-    assert site_of("news.bbc.co.uk") == "bbc.co.uk"
-    assert site_of("ann.github.io") == "ann.github.io"
-    assert site_of("127.0.0.1") == "127.0.0.1"
 
 
 @pytest.mark.parametrize(("others", "verdict"), [(2, "related"), (3, "duplicate")])
@@ -517,3 +512,14 @@ def test_a_fetch_on_a_full_minute_is_a_fetch() -> None:
     for text in (f"{now:.0f}", "2027-01-15T08:00:00+00:00"):
         assert is_incidental("seen", text, HERE, now)
         assert not is_incidental("starts", text, HERE, now + 3600)
+
+
+def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch) -> None:
+    """A record has none of them, and `explain` compares the two again."""
+    named: list[object] = []
+    monkeypatch.setattr(edits._Alignment, "_edited", lambda _, sentence, __: named.append(sentence) or [])
+    quoted = story(9)[:2]
+    with Deduplicator() as dedup:
+        dedup.add("http://a.example/1", page("", text=[*story(1), *quoted]))
+        assert dedup.add("http://b.example/2", page("", text=[*quoted, *story(2)])).verdict == "new"
+    assert named == []

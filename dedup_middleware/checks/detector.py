@@ -89,8 +89,8 @@ class Detector:
 
     @property
     def prover(self) -> Prover:
-        """What compares a subject with an original."""
-        return Prover(self.index, self.hash_clause, self.threshold, drops_reworded=self.drops_reworded)
+        """What compares a subject with an original; of what is not even related, no record names the edits."""
+        return Prover(self.index, self.hash_clause, self.threshold, self.drops_reworded, RELATED_THRESHOLD)
 
     def check(self, page: Page) -> Verdict:
         """Return the provisional verdict on *page*: a ``duplicate`` with candidates is still to be judged.
@@ -134,7 +134,7 @@ class Detector:
         found = self.index.look_up(page)
         distinctive = self.index.distinctive_clauses(page, found)
         match = replace(match_of(page, original, distinctive), counted=distinctive.beside(original))
-        proof = self._proof_of(Subject.of(page), match)
+        proof = self._proof_of(replace(self.prover, least=0.0), Subject.of(page), match)
         match = replace(match, score=proof.score)
         is_enough = has_enough(page, distinctive) or _shows_same(page, original)
         if not is_enough and not (page.fingerprint.is_whole and proof.rejection is None):
@@ -302,7 +302,7 @@ class Detector:
     def _is_preferred_copy(self, page: Page, match: Match) -> bool:
         duplicate = Verdict(VerdictKind.DUPLICATE, match)
         is_preferred = self.preferences.applied(page, duplicate) is not duplicate
-        return is_preferred and self._proof_of(Subject.of(page), match).rejection is None
+        return is_preferred and self._proof_of(self.prover, Subject.of(page), match).rejection is None
 
     def _may_contain(self, page: Page, match: Match, distinctive: Distinctive) -> bool:
         """Return whether the original of *match* may contain most of the text of *page*, reworded in places.
@@ -364,9 +364,10 @@ class Detector:
         self, page: Page, verdict: Verdict, subject: Subject, rejects: Callable[[StoredPage], Rejection | None]
     ) -> Verdict:
         related: Verdict | None = None
+        prover = self.prover
         for place, candidate in enumerate(verdict.candidates):
             rejection = rejects(candidate.original)
-            proof = self._proof_of(subject, candidate) if rejection is None else Proof(candidate.score, rejection)
+            proof = Proof(candidate.score, rejection) if rejection else self._proof_of(prover, subject, candidate)
             match = replace(candidate, score=proof.score)
             if proof.rejection is not None:
                 related = related or _kept(match, proof.rejection)
@@ -379,8 +380,8 @@ class Detector:
         kind = VerdictKind.CHANGED if verdict.changes else related.kind
         return replace(related, kind=kind, changes=verdict.changes, moved=verdict.moved)
 
-    def _proof_of(self, subject: Subject, match: Match) -> Proof:
-        return self.prover.check(subject, match.original, match.score, match.counted or subject.weights.keys())
+    def _proof_of(self, prover: Prover, subject: Subject, match: Match) -> Proof:
+        return prover.check(subject, match.original, match.score, match.counted or subject.weights.keys())
 
     def _how(self, page: Page, match: Match) -> str:
         """Return the reason that a record has for a duplicate."""

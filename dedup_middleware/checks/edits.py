@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
@@ -96,6 +96,10 @@ class Context:
     """Whether what stands at the edges of the text may be no part of it."""
     allowed: AbstractSet[Kind] | None = None
     """Where a few other edits decide, the comparison ends with these; ``None``: it never ends early."""
+    read: dict[tuple[str, bool], _Sentence] = field(default_factory=dict)
+    """The sentences of the text that were read, for the next original."""
+    least: float = 0.0
+    """Of a text with a lower score no edit is named, and its score is a bound."""
 
 
 class Original:
@@ -141,7 +145,7 @@ def _moved_lines(here: Iterable[tuple[str, bool]], there: Iterable[tuple[str, bo
     lists = {frozenset(lines): lines for lines in _lists(there)}
     for lines in _lists(here):
         other = lists.get(frozenset(lines), lines)
-        yield from (Edit(Kind.LINE, one, two, one) for one, two in zip(lines, other, strict=True) if one != two)
+        yield from (Edit(Kind.LINE, one, two, one) for one, two in zip(lines, other, strict=False) if one != two)
 
 
 def _lists(text: Iterable[tuple[str, bool]]) -> list[list[str]]:
@@ -153,7 +157,7 @@ def _lists(text: Iterable[tuple[str, bool]]) -> list[list[str]]:
 class _Sentence:
     """A sentence of either text."""
 
-    def __init__(self, text: str, *, is_line: bool) -> None:
+    def __init__(self, text: str, is_line: bool) -> None:  # noqa: FBT001 - as `_read` returns them
         self.text = text
         self.is_line = is_line
         """Whether it is a line by itself; a label is one that is no sentence."""
@@ -171,8 +175,8 @@ class _Sentence:
         """Its words without letter case, but for units that have both: "5 mW" is not "5 MW"."""
         found = [word.casefold() for word in self.words]
         for place, (before, word) in enumerate(pairwise(self.words), 1):
-            has_both = word not in {word.lower(), word.upper(), word.title()}
-            if has_both and len(word) <= MAX_UNIT and before[0].isdecimal():
+            is_unit = before[0].isdecimal() and len(word) <= MAX_UNIT
+            if is_unit and word not in {word.lower(), word.upper(), word.title()}:
                 found[place] = word
         return found
 
@@ -189,8 +193,8 @@ class _Sentence:
 class _Stream:
     """The words of a text that are aligned, each with its sentence: of one that both texts have, its number."""
 
-    def __init__(self, text: Iterable[tuple[str, bool]]) -> None:
-        self.sentences = [_Sentence(each, is_line=is_line) for each, is_line in text]
+    def __init__(self, sentences: Iterable[_Sentence]) -> None:
+        self.sentences = [*sentences]
         self.whole: list[str] = []
         """Of each sentence what it is aligned by if both texts have it, else nothing."""
         self.words: list[str] = []
@@ -209,12 +213,34 @@ class _Stream:
             self.places.append(range(start, len(self.words)))
 
 
+# In the place of a weight of words without a match: of a sentence that both texts have, of one beyond those that are
+# aligned, and of one that is no part of the text.
+_SHARED, _UNREAD, _FREE = -1, -2, -3
+_Measured = tuple[_Sentence, range, int, int]
+
+
+def _is_edited(counted: int, unmatched: int) -> bool:
+    """Return whether the original has most of a sentence of this weight."""
+    return counted > 0 and unmatched <= (1 - SAME) * counted
+
+
+def _most(measured: Iterable[_Measured]) -> float:
+    """Return a bound of the score: as if the original had all of each sentence of which it has most."""
+    total = own = 0
+    for _, _, counted, unmatched in measured:
+        total += counted
+        own += counted if unmatched >= 0 and not _is_edited(counted, unmatched) else 0
+    return 1 - own / total if total else 1.0
+
+
 class _Alignment:
     """The alignment of a text with its original."""
 
     def __init__(self, here: Iterable[tuple[str, bool]], original: Original, context: Context) -> None:
         self.original, self.context = original, context
-        self.here, self.there = _Stream(here), _Stream(original.sentences)
+        read = context.read
+        self.here = _Stream([read.get(each) or read.setdefault(each, _Sentence(*each)) for each in here])
+        self.there = _Stream(starmap(_Sentence, original.sentences))
         self._find_shared()
         self.here.fill()
         self.there.fill()
@@ -247,30 +273,36 @@ class _Alignment:
         return self.context.known()
 
     def comparison(self) -> Comparison:
-        """Return the edits, in the order of the text."""
+        """Return the edits, in the order of the text; none of a text of which the original has little."""
+        measured: Iterable[_Measured] = self._measured()
+        if self.context.least:
+            measured = [*measured]
+            if (most := _most(measured)) < self.context.least:
+                return Comparison((), most)
+        return self._named(measured)
+
+    def _named(self, measured: Iterable[_Measured]) -> Comparison:
         edits: list[Edit] = []
         total = own = 0
         run: list[_Sentence] = []
-        for sentence, whole, places in zip(self.here.sentences, self.here.whole, self.here.places, strict=True):
-            if whole:
-                total += weight(_NO_LETTER.sub("", sentence.text))
+        for sentence, places, counted, unmatched in measured:
+            total += counted
+            if unmatched == _SHARED:
                 edits += _passage(run, OWN_PASSAGE)
                 continue
-            if places.stop > MAX_WORDS:
+            if unmatched == _UNREAD:
                 edits.append(Edit(Kind.TOO_LONG, ""))
                 break
-            if self._is_free(sentence, self.context.is_sites):
+            if unmatched == _FREE:
                 edits.append(Edit(Kind.LABEL, sentence.text, "", sentence.text))
                 continue
-            total += sentence.weight
-            unmatched = _weight(self.here.words[p] for p in places if self.match[p] < 0)
-            if unmatched <= (1 - SAME) * sentence.weight and sentence.weight:
+            if _is_edited(counted, unmatched):
                 found = [*self._edited(sentence, places)]
                 own += unmatched - sum(_weight(tokens(folded(e.here))) for e in found if e.kind is Kind.SLIP)
                 edits += found
             else:
                 edits.append(self._own(sentence, places))
-                own += sentence.weight
+                own += counted
                 if edits[-1].kind is Kind.ADDED:
                     run.append(sentence)
                     continue
@@ -280,6 +312,20 @@ class _Alignment:
                 break
         edits += _passage(run, OWN_END)
         return Comparison(tuple(edits), 1 - own / total if total else 1.0)
+
+    def _measured(self) -> Iterator[_Measured]:
+        """Yield the sentences of the text, each with its places, its weight, and that of its words without a match."""
+        for sentence, whole, places in zip(self.here.sentences, self.here.whole, self.here.places, strict=True):
+            if whole:
+                yield sentence, places, weight(_NO_LETTER.sub("", sentence.text)), _SHARED
+            elif places.stop > MAX_WORDS:
+                yield sentence, places, 0, _UNREAD
+                return
+            elif self._is_free(sentence, self.context.is_sites):
+                yield sentence, places, 0, _FREE
+            else:
+                unmatched = _weight(self.here.words[p] for p in places if self.match[p] < 0)
+                yield sentence, places, sentence.weight, unmatched
 
     # --- a sentence that the original has not
 
@@ -499,7 +545,7 @@ def _count(edits: Iterable[Edit], allowed: AbstractSet[Kind]) -> int:
 
 
 def _weight(words: Iterable[str]) -> int:
-    return sum(weight(word) for word in words if not is_symbol(word))
+    return weight("".join([w for w in words if (w.isascii() and w.isalnum()) or not is_symbol(w)]))
 
 
 def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:

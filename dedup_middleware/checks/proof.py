@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
@@ -61,6 +62,10 @@ class Prover:
     """Least share of the subject's text that the original of a copy has, 0 to 1; with 1, all its clauses."""
     drops_reworded: bool = False
     """Whether a copy on another site may have a word or two replaced in an otherwise equal sentence."""
+    least: float = 0.0
+    """Of texts with less in common, 0 to 1, only the first edit that decides is named, and the score is a bound."""
+    read: dict[tuple[str, bool], Any] = field(default_factory=dict)
+    """The sentences of the subject that were read, for its next original."""
 
     def check(self, subject: Subject, original: StoredPage, score: float, counted: AbstractSet[bytes]) -> Proof:
         """Return whether *subject* is a copy of *original*.
@@ -82,11 +87,11 @@ class Prover:
     ) -> Proof:
         """Return whether what differs is allowed by the table."""
         allowed = allowed_edits(relation, drops_reworded=self.drops_reworded)
-        edits = [*self._names(subject, there, relation), *self._values(subject, there, relation)]
-        if relation is Relation.SAME_ADDRESS:
-            edits += self._content(subject, there)
-        elif not subject.is_item:
-            edits += self._untold(subject, there)
+        around = self._content if relation is Relation.SAME_ADDRESS else self._untold
+        parts = [self._names(subject, there, relation), self._values(subject, there, relation)]
+        if relation is Relation.SAME_ADDRESS or not subject.is_item:
+            parts.append(around(subject, there))
+        edits = [*_named(chain.from_iterable(parts), allowed, are_all=score >= self.least)]
         rejection = rejection_of(edits, allowed)
         if rejection is not None or there.has_text_of(subject):
             return Proof(score if rejection else 1.0, rejection, tuple(edits))
@@ -129,6 +134,8 @@ class Prover:
             is_originals=partial(_is_label, self.lookup.shown_on(original.url), is_view=is_view),
             has_frame=not subject.is_item,
             allowed=COPY[relation] if is_same_address else None,
+            read=self.read,
+            least=0.0 if is_same_address else self.least,
         )
 
     # --- little text
@@ -147,10 +154,15 @@ class Prover:
 
         What stands around the text is its own if the original has not shown it, nor several pages of the site.
         """
-        edits = [*self._own_text(subject, there), *self._names(subject, there, Relation.SAME_SITE)]
-        edits += [Edit(Kind.VALUE, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)]
-        edits += self._own_content(subject, there)
-        rejection = rejection_of(edits, allowed_edits(Relation.SAME_SITE))
+        parts = (
+            self._own_text(subject, there),
+            self._names(subject, there, Relation.SAME_SITE),
+            (Edit(Kind.VALUE, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)),
+            self._own_content(subject, there),
+        )
+        allowed = allowed_edits(Relation.SAME_SITE)
+        edits = [*_named(chain.from_iterable(parts), allowed, are_all=score >= self.least)]
+        rejection = rejection_of(edits, allowed)
         if rejection is None and not subject.is_item and subject.page.fingerprint.weight < LITTLE_TEXT_WEIGHT:
             # Where the site has shown several texts, it is no wall, and what is in its frame is known.
             has_texts = shown.is_frame(self.lookup.shown_on(subject.page.url), shown.PAGES)
@@ -386,6 +398,14 @@ class _Site(NamedTuple):
 
     def _is_word(self, word: str) -> bool:
         return any(shown.has_word(site, word) for site in self.shown)
+
+
+def _named(edits: Iterable[Edit], allowed: AbstractSet[Kind], *, are_all: bool) -> Iterator[Edit]:
+    """Yield the *edits*: all, or up to the first one that a copy may not have, which decides."""
+    for edit in edits:
+        yield edit
+        if not are_all and edit.kind not in allowed:
+            return
 
 
 def _is_label(site: Mapping[bytes, tuple[int, ...]], line: str, *, is_view: bool) -> bool:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.table import Relation
-from dedup_middleware.common.urls import host_of
+from dedup_middleware.common.sites import are_one_site
 from dedup_middleware.model import PageFeatures
-from dedup_middleware.text.addresses import is_same_address, site_of
+from dedup_middleware.text.addresses import is_same_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class Subject:
 
 def relation_of(page: Page, original: StoredPage) -> Relation:
     """Return how *page* and *original* are related. Items that stand for pages have no address of their own."""
-    if page.features is None or original.source or site_of(host_of(page.url)) != site_of(host_of(original.url)):
+    if page.features is None or original.source or not are_one_site((page.url, original.url)):
         return Relation.ACROSS
     if is_same_address(page.url, original.url) or has_other_template(page, original):
         return Relation.SAME_ADDRESS

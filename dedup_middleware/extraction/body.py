@@ -6,7 +6,6 @@ does not know, such as ``<main>`` and ``<article>``, in the head, and what follo
 
 from __future__ import annotations
 
-import re
 from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
+from dedup_middleware.common.patterns import pattern
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _IS_ELSEWHERE = etree.XPath(
 )
 _BEGIN_NOTHING = frozenset({"noscript", "template"})
 # Control characters, which a parser puts into a tree and lxml does not.
-_UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNWRITABLE = pattern(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def browser_tree(root: etree._Element, budget: Budget = UNLIMITED) -> etree._Element:

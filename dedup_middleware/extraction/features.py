@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lxml import etree
 from xxhash import xxh32_digest
 
+from dedup_middleware.common.patterns import pattern
 from dedup_middleware.extraction.marks import icon_of, mark_of
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
@@ -71,8 +72,8 @@ MAX_DATA, MAX_DATA_LENGTH = 256, 200_000
 #: An address is cut here, and then leads nowhere.
 MAX_ADDRESS = 2_000
 _DIGITS = b"0123456789"
-symbols_of = re.compile(f"[{SIGNS}]").findall
-_DIGIT = re.compile(r"[\d\u00b2\u00b3\u00b9]")
+symbols_of = pattern(f"[{SIGNS}]").findall
+_DIGIT = pattern(r"[\d\u00b2\u00b3\u00b9]")
 # Characters of a line that may be a date and little else.
 _MAX_DATE = 60
 
@@ -231,7 +232,7 @@ _without_date = lru_cache(maxsize=2048)(lambda text: _without_times(folded(text)
 
 _MONTH = rf"{MONTHS}\.?"
 # Dates and times of day, which say when a page was made or fetched.
-_TIME = re.compile(
+_TIME = pattern(
     rf"""(?<!\d)(?:
         (?:19|20)\d\d[-/.]\d\d?[-/.]\d\d?(?:t\d\d?)? | \d\d?[-/]\d\d?[-/](?:19|20)?\d\d | \d\d?\.\d\d?\.(?:19|20)\d\d
         | \d{{1,4}}\ ?[年月日号時时分秒] | \d\d?(?:st|nd|rd|th|\.)?\ +{_MONTH}(?:,?\ +(?:19|20)\d\d)?
@@ -241,16 +242,16 @@ _TIME = re.compile(
     re.VERBOSE,
 )
 # Where the pattern above can begin: with one class of characters first, `re` finds these in a tenth of the time.
-_MAY_BE_TIME = re.compile(
+_MAY_BE_TIME = pattern(
     r"[\dadfjmnostw](?:(?<=\d)(?<!\d\d)|(?<!\w\w)(?=on|ue|ed|hu|ri|at|un|an|eb|ar|pr|ay|ul|ug|ep|ct|ov|ec))"
 )
 # Folding makes digits of fractions.
-_HAS_NUMBER = re.compile(r"[\d¼-¾⅐-⅞]")
-_NUMBER = re.compile(r"\d+(?:[.,/⁄:x×-]\d+)*")
+_HAS_NUMBER = pattern(r"[\d¼-¾⅐-⅞]")
+_NUMBER = pattern(r"\d+(?:[.,/⁄:x×-]\d+)*")
 # What stands after a number: a unit, or a noun of one or two words.
-_UNIT = re.compile(rf" *([%‰°€£¥₹₽$]|{LETTERS}(?:[ .-]{{1,2}}{LETTERS})?)")
-_WORDS = re.compile(LETTERS)
-_IN_WORD = re.compile(rf"[\w{LETTER_MARKS}]")
+_UNIT = pattern(rf" *([%‰°€£¥₹₽$]|{LETTERS}(?:[ .-]{{1,2}}{LETTERS})?)")
+_WORDS = pattern(LETTERS)
+_IN_WORD = pattern(rf"[\w{LETTER_MARKS}]")
 _JOINED = str.maketrans(".-", "  ")
 _CURRENCY, _SIGNS = frozenset("$€£¥₹₽#№"), frozenset("-−+")
 _LABEL_LENGTH = 24
@@ -261,33 +262,33 @@ _MIN_BARE = 5
 #: Lines with numbers around a text that are read: some twenty times what a page has.
 MAX_FACTS_LENGTH = 10_000
 # What counts readers, or the time since: it differs from one fetch of a page to the next.
-_COUNTED = re.compile(
+_COUNTED = pattern(
     r"comment|kommentar|coment|repl|antwort|respuesta|réponse|view|visit|hit|like|share|vote|read|follow|download|rating|"
     r"review|answer|post|star|sec|min|hour|day|week|month|year|stunde|tag|woche|jahr|heure|jour|hora|día|ago\b|"
     r"[条條次人赞讚贊顶踩楼级秒週件回]|参与|跟贴|评论|評論|回复|阅读|閱讀|浏览|点击|分享|收藏|小时|小時|天前|分钟|分鐘|周前|个月|コメント|ビュー"
 )
 # The same by itself in a line: what counts readers, says that time has passed, or stands beside a date.
-_READERS = re.compile(
+_READERS = pattern(
     _COUNTED.pattern.partition("|sec|")[0]
     + "|[条條次人赞讚贊顶踩]|参与|跟贴|评论|評論|回复|阅读|閱讀|浏览|点击|分享|收藏"
 )
-_ISO = re.compile(
+_ISO = pattern(
     r"(?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[T ]\d\d:?\d\d(?::?\d\d(?:\.\d{1,9})?)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 )
-_CLOCK = re.compile(r"\d\d?:\d\d")
-_AGO = re.compile(r"\bago\b|\bvor\b|\bhace\b|il y a|\bfa\b|назад|前\Z")
+_CLOCK = pattern(r"\d\d?:\d\d")
+_AGO = pattern(r"\bago\b|\bvor\b|\bhace\b|il y a|\bfa\b|назад|前\Z")
 # "4 min read" is counted from the text.
-_READING = re.compile(r"\d min(?:ute)?s? read\b|\breading time\b|\blese(?:zeit|dauer)\b|阅读时间|閱讀時間")
-_PUBLISHED = re.compile(r"(?:publi|updat|post)\w*|last|on|at|am|um|uhr|le|el|de|stand|(?:发布|更新|時間|时间)\w*")
-_NOW = re.compile(r"now|today|yesterday|heute|gestern|hier|ayer|hoy|сегодня|вчера|刚刚|剛剛|昨天|今天")
+_READING = pattern(r"\d min(?:ute)?s? read\b|\breading time\b|\blese(?:zeit|dauer)\b|阅读时间|閱讀時間")
+_PUBLISHED = pattern(r"(?:publi|updat|post)\w*|last|on|at|am|um|uhr|le|el|de|stand|(?:发布|更新|時間|时间)\w*")
+_NOW = pattern(r"now|today|yesterday|heute|gestern|hier|ayer|hoy|сегодня|вчера|刚刚|剛剛|昨天|今天")
 # What an age is made of.
-_OF_AGE = re.compile(
+_OF_AGE = pattern(
     rf"{_NOW.pattern}|{_PUBLISHED.pattern}|ago|vor|hace|il|y|fa|назад|just|an?|einer?|[秒分钟鐘小时時天周週个個月年]+前|"
     r"(?:sec|min|hour|day|week|month|year|stunde|tag|woche|monat|jahr|heure|jour|semaine|mois|hora|día|semana)\w*"
 )
 _VERSION_POINTS = 2
 # A URL, a path, a date, a token or a time in milliseconds rather than a text: "a/b.js", "2024-05-01T10:00", "826d9947".
-_IDENTIFIER = re.compile(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$|^\d{9,}$")
+_IDENTIFIER = pattern(r"://|^\S*/\S*$|^\d{4}-\d\d-\d\d|^(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$|^\d{9,}$")
 
 
 def facts_of(text: str, *, counts: bool = True) -> Iterator[str]:

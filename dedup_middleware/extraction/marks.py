@@ -7,8 +7,11 @@ it identifies nothing by itself.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
+
+from dedup_middleware.common.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +27,7 @@ _FORMS = frozenset({"button", "hidden", "image", "reset", "submit"})
 # Of a URL: what a server names a page, not a file.
 _PAGE_NAMES = """html htm xhtml shtml php php3 php5 asp aspx jsp jspx jsf do action cgi cfm pl com org net"""
 _PAGES = frozenset(_PAGE_NAMES.split())
-_FILE = re.compile(r"((?:[^?#]*/)?)[^/?#]*\.([a-z][a-z0-9]{1,4})(?![^?#])", re.IGNORECASE)
+_FILE = pattern(r"((?:[^?#]*/)?)[^/?#]*\.([a-z][a-z0-9]{1,4})(?![^?#])", re.IGNORECASE)
 # Characters of a mark: a picture may be written into its URL.
 _LONGEST = 1_000
 
@@ -81,7 +84,7 @@ def icon_of(element: _Element) -> str:
 
 # Attributes of a custom element that say where and how large it is.
 _LAYOUT = frozenset({"class", "height", "id", "layout", "sizes", "style", "width"})
-_DRAWN = re.compile(r"""url\(\s*["']?([^"')]{1,1000})""")
+_DRAWN = pattern(r"""url\(\s*["']?([^"')]{1,1000})""")
 
 
 def _attributes(element: _Element) -> list[tuple[str, str]]:
@@ -99,10 +102,10 @@ def _first(srcset: str) -> str:
 
 
 # A URL, perhaps the first of a set, that names a picture.
-_PICTURE = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|webp)(?![a-z])", re.IGNORECASE)
+_PICTURE = pattern(r"\.(?:avif|gif|jpe?g|png|svg|webp)(?![a-z])", re.IGNORECASE)
 # The size in the name of a file, and a folder that is named for one: "-300x200", "/300x200/", "/w_300,h_200/".
-_SIZE_IN_NAME = re.compile(r"[-_@](?:\d+x\d*|\d*x\d+|scaled|\d+w)(?=\Z)")
-_SIZE = re.compile(r"\d+x\d*|(?:[whq]_?\d+[,-]?)+", re.IGNORECASE)
+_SIZE_IN_NAME = pattern(r"[-_@](?:\d+x\d*|\d*x\d+|scaled|\d+w)(?=\Z)")
+_SIZE = pattern(r"\d+x\d*|(?:[whq]_?\d+[,-]?)+", re.IGNORECASE)
 
 
 def picture_of(url: str) -> str:
@@ -115,6 +118,12 @@ def picture_of(url: str) -> str:
     """
     if url.startswith("data:"):
         return url[:_LONGEST]
+    return _named_picture(url) if len(url) <= _LONGEST else _named_picture.__wrapped__(url)
+
+
+# The icons of a site stand on each of its pages.
+@lru_cache(maxsize=2048)
+def _named_picture(url: str) -> str:
     has_host = url[:2] == "//" or "://" in url
     *folders, name = unquote(_path(url.partition("//")[2] if has_host else url)).split("/")
     if has_host:

@@ -229,8 +229,8 @@ class MethodDetector(Detector):
     def _may_contain(self, page: Page, match: Match, distinctive: Distinctive) -> bool:  # noqa: ARG002 - see Detector
         return match.score >= self.least_score
 
-    def _proof_of(self, subject: Subject, match: Match) -> Proof:
-        return super(MethodDetector, self)._proof_of(subject, match)._replace(score=match.score)
+    def _proof_of(self, prover: Prover, subject: Subject, match: Match) -> Proof:
+        return super(MethodDetector, self)._proof_of(prover, subject, match)._replace(score=match.score)
 
     def _how(self, page: Page, match: Match) -> str:
         return super(MethodDetector, self)._how(page, replace(match, score=1.0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from dedup_middleware.order.recent import Recent
 from dedup_middleware.order.url_shape import UrlShape, address_of
@@ -21,12 +20,9 @@ _MAX_TEXTS = 500
 _MAX_KEYS_OF_TEXT = 2
 
 
-class _Judged(NamedTuple):
-    """A page that was fetched and judged. Without its `UrlShape`, which is five times as large as its URLs."""
-
-    url: str
-    original_url: str
-    """Of the page whose text it shows: its own, if it is new."""
+# A page that was fetched and judged: its URL, and that of the page whose text it shows; its own, if it is new. Plain
+# tuples of strings, which garbage collections do not look at; a `UrlShape` is five times as large, too.
+_Judged = tuple[str, str]
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +81,7 @@ class Rules:
         address = address_of(url)
         if address is None:
             return False
-        page = _Judged(url, original_url)
+        page = url, original_url
         is_withdrawn = False
         for rule in self._rules.get(address.shape, ()):
             held = rule.holds
@@ -117,12 +113,13 @@ class Rules:
         rule = Rule(address.shape, different)
         self._rules[address.shape] = [*rules, rule]
         for earlier in self._pages.get(address.shape, ()):
-            if (there := address_of(earlier.url)) is not None:
+            if (there := address_of(earlier[0])) is not None:
                 self._see(rule, earlier, there)
 
     def _see(self, rule: Rule, page: _Judged, address: UrlShape) -> None:
         """Count *page*, at this *address*, for or against *rule*."""
-        key, text = rule.key(address), hash(page.original_url)
+        url, original_url = page
+        key, text = rule.key(address), hash(original_url)
         known = self._texts.get(key)
         if known is None:
             self._texts[key] = text
@@ -134,7 +131,7 @@ class Rules:
         elif known:
             self._texts[key] = 0
             rule.against += 1
-            rule.against_url = page.url
+            rule.against_url = url
 
     def repeats(self, address: UrlShape) -> bool:
         """Return whether a page was fetched that, by a rule, has the text of *address*."""

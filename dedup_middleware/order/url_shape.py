@@ -37,7 +37,8 @@ class UrlShape(NamedTuple):
         return self.shape + self.names
 
 
-@lru_cache(maxsize=1024)
+# The links of a page, which are looked at in turn.
+@lru_cache(maxsize=128)
 def address_of(url: str) -> UrlShape | None:
     """Return the address of *url*; ``None`` if it is not http, or too long to be taken apart.
 

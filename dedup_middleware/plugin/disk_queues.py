@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickletools
 import struct
 from collections import deque
 from contextlib import suppress
@@ -205,11 +204,13 @@ def _pickles(file: BinaryIO) -> tuple[int, int]:
 
     A pickle has its own end, and nothing is loaded here. The lengths behind a torn entry may be anybody's bytes.
     """
+    from pickletools import genops  # noqa: PLC0415 - few crawls need it
+
     end, number = _LENGTH.size, 0
     while True:
         file.seek(end)
         try:
-            for _ in pickletools.genops(file):
+            for _ in genops(file):
                 pass
         except Exception:  # noqa: BLE001 - half a pickle, or something else
             return end, number

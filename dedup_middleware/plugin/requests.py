@@ -10,13 +10,12 @@ from weakref import WeakSet
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.common.urls import host_of
+from dedup_middleware.common.sites import are_one_site
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.order import FetchedPage, Order
 from dedup_middleware.order.recent import Recent
 from dedup_middleware.order.url_shape import address_of
 from dedup_middleware.records.crawl_lines import MAX_FORMS, FormLast
-from dedup_middleware.text.addresses import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +57,7 @@ class RequestOrder:
         meta: dict[str, Any] = request.meta
         meta.pop(PLACE, None)
         meta.pop(FOREIGN, None)
-        if _are_several_sites((response.url, request.url)):
+        if not are_one_site((response.url, request.url)):
             meta[FOREIGN] = True
         # DepthMiddleware has been here.
         priority = request.priority + self._by_depth * meta.get("depth", 0)
@@ -126,7 +125,7 @@ class RequestOrder:
             urls = [*request.meta.get("redirect_urls", ()), request.url, response.url]
             place = request.meta.get(PLACE, 0)
         new = visit.items_kept - visit.items_would_drop - visit.items_tagged
-        is_foreign = _are_several_sites(urls) or (request is not None and FOREIGN in request.meta)
+        is_foreign = not are_one_site(urls) or (request is not None and FOREIGN in request.meta)
         page = FetchedPage(
             tuple(dict.fromkeys(urls)), text, tuple(links), place, brings_item=new > 0, is_foreign=is_foreign
         )
@@ -139,11 +138,6 @@ class RequestOrder:
         """End the order after a plugin bug: from now on requests come as they are."""
         self._extension.requests = None
         self._extension.goes_without("order of requests", error)
-
-
-def _are_several_sites(urls: Iterable[str]) -> bool:
-    """Return whether *urls* are not all of one site."""
-    return len({site_of(host_of(url)) for url in urls}) > 1
 
 
 def marked(order: RequestOrder | None, response: Response, output: Any) -> Any:

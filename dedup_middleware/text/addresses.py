@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-import tldextract
-
 from dedup_middleware.common.urls import host_of, split
 from dedup_middleware.text.clauses import folded
 from dedup_middleware.text.words import split_words
@@ -29,17 +27,6 @@ _VERSION = re.compile(
 )
 _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.\d{2,4}|(?:19|20)\d\d\.\d{1,2}(?:\.\d{1,2})?")
 _INDEX = frozenset({"index", "default"})
-_extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
-
-
-@lru_cache(maxsize=1024)
-def site_of(host: str) -> str:
-    """Return the registrable domain of *host*, by the list that tldextract has; an IP address is a site."""
-    found = _extract(host)
-    if found.suffix and found.domain:
-        return f"{found.domain}.{found.suffix}"
-    labels = host.split(".")
-    return host if labels[-1].isdigit() else ".".join(labels[-2:])
 
 
 class Address(NamedTuple):
@@ -54,7 +41,8 @@ class Address(NamedTuple):
     versions: frozenset[str]
 
 
-@lru_cache(maxsize=512)
+# A page and its candidates, of which one is compared after the other.
+@lru_cache(maxsize=64)
 def address_of(url: str) -> Address:
     """Return what *url* names."""
     parts = split(url)

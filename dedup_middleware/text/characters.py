@@ -8,6 +8,8 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from dedup_middleware.common.patterns import pattern
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -89,22 +91,22 @@ _stacked_beyond = filter(
 )
 
 # Each pattern begins with one class of characters, which `re` looks for far quicker than for anything else.
-BREAK = re.compile(_class(_breaks) + "+")
+BREAK = pattern(_class(_breaks) + "+")
 """What ends a clause."""
-NOISE = re.compile(_class(_noise) + "+")
+NOISE = pattern(_class(_noise) + "+")
 """What is neither a letter, a mark on one, nor a digit."""
-ZERO_WIDTH = re.compile(_class(_category["Cf"]) + "+")
+ZERO_WIDTH = pattern(_class(_category["Cf"]) + "+")
 MANY_MARKS, MANY_MARKS_BEYOND = (
-    re.compile(f"({marks}{{30}}){marks}+") for marks in (_class(_stacked), _class([*_stacked, *_stacked_beyond]))
+    pattern(f"({marks}{{30}}){marks}+") for marks in (_class(_stacked), _class([*_stacked, *_stacked_beyond]))
 )
 """More marks on one letter than any language writes: 30 (UAX #15, stream-safe). Group 1 is the first thirty."""
-RARE = re.compile(f"{_class([*_category['Cf'], *_stacked])[:-1]}{_SCRIPTS_BEYOND}]")
+RARE = pattern(f"{_class([*_category['Cf'], *_stacked])[:-1]}{_SCRIPTS_BEYOND}]")
 """What the patterns above begin with: one look instead of two for most texts."""
-BEYOND = re.compile(f"[{_SCRIPTS_BEYOND}]")
+BEYOND = pattern(f"[{_SCRIPTS_BEYOND}]")
 """Where `MANY_MARKS_BEYOND` is needed: scripts beyond the basic plane, which emoji and Han are not."""
-DENSE = re.compile(f"[{KANA}{HAN_EXTENSION_A}{HAN}{HANGUL}{HAN_COMPATIBILITY}{HAN_RARE}]+")
+DENSE = pattern(f"[{KANA}{HAN_EXTENSION_A}{HAN}{HANGUL}{HAN_COMPATIBILITY}{HAN_RARE}]+")
 """Scripts that write a word or syllable in one character: Han, kana, Hangul."""
-SPACELESS_CHARACTER = re.compile(f"[{SPACELESS}]")
+SPACELESS_CHARACTER = pattern(f"[{SPACELESS}]")
 """Thai, Lao, Myanmar and Khmer write no spaces between words: there a space is punctuation."""
 
 #: For `str.translate`, which takes a tenth of the time of `BREAK` and `NOISE`, as long as it meets ASCII only.
@@ -117,7 +119,7 @@ FULL_WIDTH = [(wide, unicodedata.normalize("NFKC", wide)) for wide in "，：；
 
 del _category, _breaks, _noise, _stacked, _stacked_beyond
 
-_HAN = re.compile(f"[{HAN_EXTENSION_A}{HAN}]")
+_HAN = pattern(f"[{HAN_EXTENSION_A}{HAN}]")
 
 
 @cache
@@ -128,12 +130,12 @@ def _traditional() -> tuple[re.Pattern[str], dict[int, str]]:
     characters = [chr(c) for start, end in ((0x3400, 0x4DC0), (0x4E00, 0xA000)) for c in range(start, end)]
     simplified = OpenCC("t2s").convert("\n".join(characters)).split("\n")
     table = {ord(old): new for old, new in zip(characters, simplified, strict=True) if old != new}
-    return re.compile(_class(map(chr, table))), table
+    return pattern(_class(map(chr, table))), table
 
 
 def simplified(text: str) -> str:
     """Return *text* with every Traditional Chinese character as its Simplified one. O(len(text))."""
     if not _HAN.search(text):
         return text
-    pattern, table = _traditional()
-    return text.translate(table) if pattern.search(text) else text
+    any_of, table = _traditional()
+    return text.translate(table) if any_of.search(text) else text

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from dedup_middleware.common.patterns import pattern
 from dedup_middleware.text.clauses import weight
 from dedup_middleware.text.words import words_of
 
@@ -23,7 +24,7 @@ TELLING_TITLE_WEIGHT = 24
 MAX_PART = 120
 # Between a title and the site's: a hyphen only where spaces are around it, for it joins words too. Only the first of
 # several spaces can be where it begins: at each of them, it would be quadratic.
-_SEPARATOR = re.compile(r"(?<!\s)\s+[-–—:·•]+\s+|(?:(?<!\s)\s+)?[|_»›｜–—]+\s*")
+_SEPARATOR = pattern(r"(?<!\s)\s+[-–—:·•]+\s+|(?:(?<!\s)\s+)?[|_»›｜–—]+\s*")
 
 # Words for a view of a page, as sites add them to titles: English, German, French, Spanish, Italian, Chinese, Japanese.
 _VIEW = (
@@ -33,9 +34,9 @@ _VIEW = (
     r"\d{1,2} ?/ ?\d{1,2}|第 ?\d+ ?[页頁]"
 )
 _EDGE = r"[\s\-–—:·•|,.()\[\]（）【】]*"
-_VIEW_FIRST = re.compile(rf"^{_EDGE}(?:{_VIEW})(?!\w){_EDGE}", re.IGNORECASE)
-_VIEW_LAST = re.compile(rf"{_EDGE}(?<!\w)(?:{_VIEW}){_EDGE}$", re.IGNORECASE)
-_VERSION = re.compile(r"(?<!\w)v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
+_VIEW_FIRST = pattern(rf"^{_EDGE}(?:{_VIEW})(?!\w){_EDGE}", re.IGNORECASE)
+_VIEW_LAST = pattern(rf"{_EDGE}(?<!\w)(?:{_VIEW}){_EDGE}$", re.IGNORECASE)
+_VERSION = pattern(r"(?<!\w)v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
 
 
 # These are called several times for a page, and not again after it.

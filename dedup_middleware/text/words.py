@@ -11,6 +11,7 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from dedup_middleware.common.patterns import pattern
 from dedup_middleware.text.characters import (
     HAN,
     HAN_COMPATIBILITY,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _DENSE = KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY + "\U00020000-\U0003ffff"
 _UNSPACED = SPACELESS + _DENSE
-_UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
+_UNSPACED_WORD = pattern(rf"[{_UNSPACED}]")
 
 
 def _symbols() -> str:
@@ -41,27 +42,27 @@ def _symbols() -> str:
 SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
 _NUMERAL = "[零〇一二三四五六七八九十百千万亿两]"
 # A space may stand between characters of a script without spaces: each is a word.
-_NUMBER = re.compile(rf"\d+(?:[.:,]\d+)*|{_NUMERAL}(?: ?{_NUMERAL})*")
-_ASCII_WORD = re.compile(r"[0-9]+|[A-Za-z]+")
+_NUMBER = pattern(rf"\d+(?:[.:,]\d+)*|{_NUMERAL}(?: ?{_NUMERAL})*")
+_ASCII_WORD = pattern(r"[0-9]+|[A-Za-z]+")
 # A consonant of Thai, Lao, Burmese or Khmer, with the vowels written before and after it, and those stacked below.
 _BASE = rf"(?=\w)(?!\d)[{SPACELESS}]"
 _CLUSTER = (
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?{_BASE}"
     rf"(?:[\u17d2\u1039]{_BASE}|[{LETTER_MARKS}\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3\u0ebd])*"
 )
-WORD = re.compile(rf"[{_DENSE}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{LETTER_MARKS}]+[^\W\d_{_UNSPACED}]*)*|{_CLUSTER}")
+WORD = pattern(rf"[{_DENSE}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{LETTER_MARKS}]+[^\W\d_{_UNSPACED}]*)*|{_CLUSTER}")
 #: A run of letters with their marks, as a pattern: `str.isalpha` and ``[^\W\d_]`` know no vowel signs.
 LETTERS = rf"[^\W\d_]+(?:[{LETTER_MARKS}]+[^\W\d_]*)*"
-_LETTERS = re.compile(LETTERS)
+_LETTERS = pattern(LETTERS)
 MINUS = "-"
 _DASHES = frozenset("-\u2212\u2013")
 # Of a number, of a grade ("A-"), and in the place of a value (": -"): other dashes are typography.
 _MINUS = r"(?<![\w)])[-\u2212\u2013](?=\d)|(?<=[:(]\s)-(?=\s)|(?<=[A-Za-z])-(?!\w)"
-_SYMBOL = re.compile(rf"[{SIGNS}]|{_MINUS}")
+_SYMBOL = pattern(rf"[{SIGNS}]|{_MINUS}")
 # A number with its marks: "25:23", "1.5"; a comma between numbers of a list has three digits after it, or another one.
-_TOKEN = re.compile(rf"\d+(?:(?:[.:]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
+_TOKEN = pattern(rf"\d+(?:(?:[.:]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
-_TERM = re.compile(rf"(?=([{_DENSE}]{{2}})).|(?<=[{_DENSE}])[{_DENSE}]|({WORD.pattern})")
+_TERM = pattern(rf"(?=([{_DENSE}]{{2}})).|(?<=[{_DENSE}])[{_DENSE}]|({WORD.pattern})")
 # What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
 _VARIANTS = [
     frozenset("的地得"),
@@ -72,7 +73,7 @@ _VARIANTS = [
 
 
 # British and American English: "neighbours", "realising", "centre"; not "hour", "prise".
-_BRITISH = re.compile(r"(?<=[a-z]{3})our|(?<=[a-z]{3})is(?=e|ing|ation)|(?<=[a-z])tre(?=s?\b)")
+_BRITISH = pattern(r"(?<=[a-z]{3})our|(?<=[a-z]{3})is(?=e|ing|ation)|(?<=[a-z])tre(?=s?\b)")
 _AMERICAN = {"our": "or", "is": "iz", "tre": "ter"}
 
 
@@ -167,20 +168,26 @@ def numbers_in(words: Iterable[str]) -> list[str]:
     return [number.replace(" ", "") for number in _NUMBER.findall(" ".join(words))]
 
 
-#: Matches a word, folded, that is a negation by itself; a language a line, and those of one root together.
-is_negation = re.compile(
+# A negation by itself, in the languages that have one; those of one root together.
+_NEGATION = pattern(
     r"not?|never|cannot|(?:is|was|are|were|do|does|did|would|could|should|has|have|had)n|t|without|neither|nor|hardly|"
     "nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|niet|geen|nooit|zonder|inte|ej|aldrig|utan|ikke|uden|uten|"
     "ne|pas|jamais|sans|aucune?|non|senza|nunca|jamás|sin|não|sem|nu|fără|"
     "не|нет|ни|без|ні|немає|nie|bez|není|δεν?|μην?|χωρίς|değil|yok|nem|nincs|ei|eivät|ilman|tidak|bukan|tanpa|"
     "không|chưa|chẳng|لا|لم|لن|ليس|ليست|غير|دون|بدون|نه|نیست|לא|אין|בלי|नहीं|न|मत|बिना|না|নয়|নেই|안|못|않|"
     "[不没沒未无無勿非]"
-).fullmatch
+)
+
+
+def is_negation(word: str) -> bool:
+    """Return whether a *word*, folded, is a negation by itself: "not", "kein", "не", "不"."""
+    return _NEGATION.fullmatch(word) is not None
+
 
 # Longer lines that begin like a credit are sentences.
 _MAX_LINE = 120
 # English, German, French, Spanish and Chinese, as a line of its own.
-_CREDIT = re.compile(
+_CREDIT = pattern(
     r"""\W{0,3}(?:
     (?:©|\(c\)|copyright\b|all\ rights\ reserved)
     |(?:(?:additional\ )?reporting|editing|edited|written|compiled|translated|photos?|photography|pictures?|image|video
@@ -195,12 +202,12 @@ _CREDIT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # At the beginning of a paragraph: "LONDON (Reuters) - ", "新华社北京4月1日电（记者王明）".
-_DATELINE = re.compile(
+_DATELINE = pattern(
     r"[（(【]?[^\s，。（(]{0,14}\d{1,2}月\d{1,2}日[电電讯訊][)）】]?(?:\s?[（(][^）)]{0,30}[）)])?"
     r"|[A-Z][A-Z.,/ ]{2,30}(?:,? (?:[A-Z][a-z]{2,8}\.? \d{1,2}))?\s?(?:\([A-Z][\w .]{1,20}\))?\s?[-—–]+\s"
 )
 # The local part of an address has at most 64 characters (RFC 5321); without the limit a long word takes quadratic time.
-_LINK = re.compile(r"(?:\b[a-z]{3,6}://|\bwww\.)[^\s<>（）]+|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]+\.[\w.]+")
+_LINK = pattern(r"(?:\b[a-z]{3,6}://|\bwww\.)[^\s<>（）]+|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]+\.[\w.]+")
 
 
 def without_credits(paragraphs: Iterable[str]) -> Iterator[str]:
@@ -213,7 +220,7 @@ def without_credits(paragraphs: Iterable[str]) -> Iterator[str]:
 
 
 # "1 ", "12. ", "3:1 ", "(4) " before a line.
-_NUMBERED = re.compile(r"\W{0,2}(?:\d{1,3}[:.])?(\d{1,4})[.:)\]]{0,2}\s+(?=\D)")
+_NUMBERED = pattern(r"\W{0,2}(?:\d{1,3}[:.])?(\d{1,4})[.:)\]]{0,2}\s+(?=\D)")
 # Lines in a row, and the share of these whose numbers follow one another.
 _FEWEST_NUMBERED, _IN_ORDER = 3, 0.8
 

@@ -5,8 +5,9 @@ Usage: taskset -c 1 python tests/benchmarks/cost.py CORPUS... [--rounds 5] [--st
 The pages are those of each CORPUS (see `corpus.py`), from loopback. A round is a crawl without the plugin, one with it,
 and one more of the unchanged pages on the same store, so that the load of the machine affects all three; the medians
 of the ratios are printed, as tables in Markdown. *pages only* is without what comes before the first page: imports and
-opening the store. ``{}`` in --store is replaced by a new name for each round, as in ``redis://localhost?store={}``;
-without it, each has the default store in a new folder.
+opening the store. *collections* are full garbage collections, those with the plugin less those without it. ``{}`` in
+--store is replaced by a new name for each round, as in ``redis://localhost?store={}``; without it, each has the default
+store in a new folder.
 
 --peers adds milliseconds of CPU for a page, from HTML to verdict, of each tool of `neighbours.py`; --growth, what a new
 page takes in the default store of N made pages; --memory, the memory of crawls of N made pages: the peak, with the
@@ -16,6 +17,7 @@ files of the store that are mapped, and what is the process's own at the end.
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import subprocess
 import sys
@@ -36,8 +38,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+_OLDEST = 2
+
+
 class AllText(Articles):
     """An item of what a spider of articles asks a page for: two more walks over it than its title takes."""
+
+    full_collections = 0
+
+    @classmethod
+    def update_settings(cls, settings):
+        super().update_settings(settings)
+        # Before any add-on is imported.
+        gc.callbacks.append(cls.count_collection)
+
+    @classmethod
+    def count_collection(cls, phase, info):
+        cls.full_collections += phase == "stop" and info["generation"] == _OLDEST
 
     def parse(self, response):
         stats = self.crawler.stats
@@ -49,6 +66,7 @@ class AllText(Articles):
     def closed(self, reason):
         # Of this process: what the system counts for it begins with the memory of the process that started it.
         status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        self.crawler.stats.set_value("full_collections", self.full_collections)
         for name in ("VmHWM", "RssAnon"):
             self.crawler.stats.set_value(name, int(status[name].split()[0]) / 1024)
 
@@ -66,7 +84,7 @@ def crawl(folder: Path, urls: str, *, plugin: bool, store: str | None = None) ->
 
 
 def ratios(corpus: Path, rounds: int, store: str | None) -> list[object]:
-    """Return the row of *corpus*: pages, four ratios of CPU, wall, items dropped, bytes a page on disk."""
+    """Return the row of *corpus*: pages, four ratios of CPU, wall, ms, collections, items dropped, bytes a page."""
     site, found = Site(hosts=1), []
     urls = [site.add(f"/{number}", page.html) for number, page in enumerate(read_corpus(corpus, CRAWL_FIELDS))]
     with tempfile.TemporaryDirectory() as scratch:
@@ -82,12 +100,18 @@ def ratios(corpus: Path, rounds: int, store: str | None) -> list[object]:
             found.append(
                 (
                     *(ratio[0], by_page[1] / by_page[0], ratio[1], by_page[2] / by_page[0], wall),
-                    *(1000 * by_page[0] / len(urls), dropped, size / len(urls)),
+                    1000 * by_page[0] / len(urls),
+                    *(first["full_collections"] - plain["full_collections"], dropped, size / len(urls)),
                 )
             )
     site.close()
-    *cells, dropped, size = map(statistics.median, zip(*found, strict=True))
-    return [name_of(corpus), len(urls), *(f"{cell:.2f}" for cell in cells), f"{dropped:.0f}", f"{size:.0f}"]
+    *cells, collections, dropped, size = map(statistics.median, zip(*found, strict=True))
+    return [
+        name_of(corpus),
+        len(urls),
+        *(f"{cell:.2f}" for cell in cells),
+        *(f"{n:.0f}" for n in (collections, dropped, size)),
+    ]
 
 
 def growth(sizes: Iterable[int]) -> Iterable[list[object]]:
@@ -129,10 +153,10 @@ def main() -> None:
     parser.add_argument("--growth", metavar="N", type=int, action="append", default=[])
     parser.add_argument("--memory", metavar="N", type=int, action="append", default=[])
     options = parser.parse_args()
-    columns = ["corpus", "pages", "CPU", "pages only", "again", "again, pages only", "wall", "ms without", "dropped"]
+    columns = ["corpus", "pages", "CPU", "pages only", "again", "again, pages only", "wall", "ms without"]
     if options.corpora:
         rows = (ratios(corpus, options.rounds, options.store) for corpus in options.corpora)
-        show([*columns, "bytes a page"], rows)
+        show([*columns, "collections", "dropped", "bytes a page"], rows)
     if options.peers:
         command = [sys.executable, Path(__file__).with_name("neighbours.py"), *options.corpora, "--time"]
         subprocess.run(command, check=True)
