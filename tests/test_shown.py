@@ -10,8 +10,8 @@ from dedup_middleware.index import shown
 from dedup_middleware.model import PageFeatures
 
 
-def after(*titles: str, texts: int = 100) -> dict[bytes, tuple[int, ...]]:
-    found: dict[bytes, tuple[int, ...]] = {}
+def after(*titles: str, texts: int = 100) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
     for number, title in enumerate(titles):
         page = page_of(str(number), [number % texts])
         found = {**shown.updated(found, replace(page, features=PageFeatures(title)))}
@@ -34,7 +34,7 @@ def test_what_stands_over_one_text_is_no_frame() -> None:
 
 def test_several_texts_are_told_apart() -> None:
     for first in range(0, 900, shown.SEVERAL):
-        found: dict[bytes, tuple[int, ...]] = {}
+        found: dict[bytes, bytes] = {}
         for number in range(first, first + shown.SEVERAL):
             page = replace(page_of(str(number), [number]), features=PageFeatures("Story | The Harbour"))
             found = {**shown.updated(found, page)}

@@ -200,10 +200,10 @@ class _Candidate(Index):
 
     original: Page
     host: str
-    shown: Mapping[bytes, tuple[int, ...]]
+    shown: Mapping[bytes, bytes]
     """What the earlier pages of *host* have shown."""
 
-    def shown_on(self, url: str) -> Mapping[bytes, tuple[int, ...]]:
+    def shown_on(self, url: str) -> Mapping[bytes, bytes]:
         return self.shown if host_of(url) == self.host else {}
 
     def text(self, number: int) -> list[str]:  # noqa: ARG002 - there is one

@@ -380,7 +380,7 @@ class _There:
 class _Site(NamedTuple):
     """What the titles of two pages may have of their sites."""
 
-    shown: Sequence[Mapping[bytes, tuple[int, ...]]]
+    shown: Sequence[Mapping[bytes, bytes]]
     called: AbstractSet[str]
     """The rows of what the subject's page says that its site is called."""
     relation: Relation
@@ -408,7 +408,7 @@ def _named(edits: Iterable[Edit], allowed: AbstractSet[Kind], *, are_all: bool) 
             return
 
 
-def _is_label(site: Mapping[bytes, tuple[int, ...]], line: str, *, is_view: bool) -> bool:
+def _is_label(site: Mapping[bytes, bytes], line: str, *, is_view: bool) -> bool:
     """Return whether the short *line* is a label of a *site*, by what its pages have shown, or of a view of a page."""
     # "Ingredients", "Back to the newsroom".
     return (is_view and len(line) < SHORT and are_letters("".join(line.split()))) or shown.has_line(site, line)

@@ -240,7 +240,7 @@ class Lookup:
         """Return what stands for the host of *url* in the numbers of its pages."""
         return schema.host_mark(url, self.store.header.key)
 
-    def shown_on(self, url: str) -> Mapping[bytes, tuple[int, ...]]:
+    def shown_on(self, url: str) -> Mapping[bytes, bytes]:
         """Return on how many pages of the host of *url* what they have shown stands, by hash. One read at most."""
         (value,) = self.store.get_recent([schema.shown_key(url, self.store.header.key)])
         return shown.decode(value)

@@ -8,6 +8,7 @@ each host, of its own pages only.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -29,44 +30,45 @@ COUNTED_PAGES = 100
 MAX_SHOWN = 512
 # Short lines of one page that are counted.
 _MAX_LINES = 40
-# The hash of what is shown, the number of pages, and what tells the first texts beside it apart, 0 for none.
-_ENTRY = Struct(f">4sB{SEVERAL}H")
+# The hash of what is shown; the number of pages; and two bytes that tell each of the first texts apart, zeros for none.
+_ENTRY = Struct(f">4s{1 + 2 * SEVERAL}s")
+_NONE = bytes(1 + 2 * SEVERAL)
 #: Under this hash, all pages are counted.
 PAGES = b"\0\0\0\0"
 
 
-def has_word(shown: Mapping[bytes, tuple[int, ...]], word: str) -> bool:
+def has_word(shown: Mapping[bytes, bytes], word: str) -> bool:
     """Return whether the *word*, folded, stands in most titles of a host, and over several texts."""
     return _is_sites(shown, _of_word(word))
 
 
-def has_line(shown: Mapping[bytes, tuple[int, ...]], line: str) -> bool:
+def has_line(shown: Mapping[bytes, bytes], line: str) -> bool:
     """Return whether the short *line* stands in the text of most pages of a host, and in several texts."""
     return _is_sites(shown, _of_line(line))
 
 
-def is_frame_line(shown: Mapping[bytes, tuple[int, ...]], line: str) -> bool:
+def is_frame_line(shown: Mapping[bytes, bytes], line: str) -> bool:
     """Return whether the short *line* stands in several texts of a host."""
     return is_frame(shown, _of_line(line))
 
 
-def is_frame_part(shown: Mapping[bytes, tuple[int, ...]], part: str) -> bool:
+def is_frame_part(shown: Mapping[bytes, bytes], part: str) -> bool:
     """Return whether a *part* of a title stands over several texts of a host: it is the site's, or a section's."""
     return is_frame(shown, _of_part(part))
 
 
-def is_name(shown: Mapping[bytes, tuple[int, ...]], part: str) -> bool:
+def is_name(shown: Mapping[bytes, bytes], part: str) -> bool:
     """Return whether a page of a host says that its site is called as this *part* of a title."""
     return _of_name(part) in shown
 
 
-def is_frame(shown: Mapping[bytes, tuple[int, ...]], hash_: bytes) -> bool:
+def is_frame(shown: Mapping[bytes, bytes], hash_: bytes) -> bool:
     """Return whether a host has shown what has this *hash_* around several texts."""
-    return len(shown.get(hash_, ())) > SEVERAL
+    return shown.get(hash_, _NONE)[-2:] != b"\0\0"
 
 
-def _is_sites(shown: Mapping[bytes, tuple[int, ...]], hash_: bytes) -> bool:
-    return is_frame(shown, hash_) and shown[hash_][0] >= shown.get(PAGES, (0,))[0] / 2
+def _is_sites(shown: Mapping[bytes, bytes], hash_: bytes) -> bool:
+    return is_frame(shown, hash_) and shown[hash_][0] >= shown.get(PAGES, _NONE)[0] / 2
 
 
 def _of_word(word: str) -> bytes:
@@ -97,28 +99,32 @@ def _shown_by(page: Page) -> Iterable[bytes]:
     return dict.fromkeys(found)
 
 
+# The values are bytes, which no collection looks at.
 @lru_cache(maxsize=64)
-def decode(value: bytes | None) -> Mapping[bytes, tuple[int, ...]]:
-    """Return the number of pages, and then a number for each text, of each entry of a *value*."""
+def decode(value: bytes | None) -> Mapping[bytes, bytes]:
+    """Return what a *value* has under each hash: a byte for the pages, and two for each of the first texts."""
     if value is not None and (len(value) % _ENTRY.size or len(value) > MAX_SHOWN * _ENTRY.size):
         raise UnreadableError(f"what a host has shown is {len(value)} bytes long")
-    return {hash_: tuple(filter(None, entry)) for hash_, *entry in _ENTRY.iter_unpack(value or b"")}
+    return dict(_ENTRY.iter_unpack(value or b""))
 
 
-def encode(shown: Mapping[bytes, tuple[int, ...]]) -> bytes:
+def encode(shown: Mapping[bytes, bytes]) -> bytes:
     """Return the value of what a host has *shown*."""
-    none = (0,) * SEVERAL
-    return b"".join([_ENTRY.pack(hash_, *(*entry, *none)[: 1 + SEVERAL]) for hash_, entry in shown.items()])
+    return b"".join(chain.from_iterable(shown.items()))
 
 
-def updated(shown: Mapping[bytes, tuple[int, ...]], page: Page) -> Mapping[bytes, tuple[int, ...]]:
+def updated(shown: Mapping[bytes, bytes], page: Page) -> Mapping[bytes, bytes]:
     """Return what a host has *shown* with what a new *page* of it shows; *shown* itself once enough are counted."""
-    if shown.get(PAGES, (0,))[0] >= COUNTED_PAGES:
+    if shown.get(PAGES, _NONE)[0] >= COUNTED_PAGES:
         return shown
-    found, text = dict(shown), 1 + int.from_bytes(page.fingerprint.digest[:2], "big") % 0xFFFF
+    found, text = dict(shown), page.fingerprint.digest[:2]
+    text = text if any(text) else b"\0\1"
     for hash_ in (*_shown_by(page), PAGES):
-        pages, *texts = found.pop(hash_, (0,))
-        found[hash_] = (pages + 1, *texts) if text in texts or len(texts) == SEVERAL else (pages + 1, *texts, text)
+        entry = found.pop(hash_, _NONE)
+        texts = [entry[place : place + 2] for place in range(1, len(_NONE), 2)]
+        if text not in texts and b"\0\0" in texts:
+            texts[texts.index(b"\0\0")] = text
+        found[hash_] = b"".join((bytes([entry[0] + 1]), *texts))
     extra = len(found) - MAX_SHOWN
     for hash_ in sorted(found, key=lambda h: found[h][0] > 1)[:extra] if extra > 0 else ():
         del found[hash_]
