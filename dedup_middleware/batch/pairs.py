@@ -18,10 +18,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
-from dedup_middleware.checks.detector import Detector, has_enough, match_of
+from dedup_middleware.checks.detector import Detector
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import shown
+from dedup_middleware.index.candidates import has_enough, match_of
 from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import MAX_HOLDERS, Index
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST, Distinctive

@@ -12,15 +12,14 @@ from dedup_middleware.checks.subject import Subject, is_same_page, relation_of
 from dedup_middleware.checks.table import allowed_edits
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import host_of
+from dedup_middleware.index.candidates import MAX_MATCHES, Candidates, containment, has_enough, match_of
 from dedup_middleware.index.lookup import Distinctive
 from dedup_middleware.model import Changes, Match, Rejection, Verdict, VerdictKind, is_cut
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, reduced_once
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Collection, Iterable
 
     from dedup_middleware.checks.table import Edit, Relation
     from dedup_middleware.common.urls import HostPattern
@@ -50,12 +49,8 @@ class Preferences:
         return verdict
 
 
-#: From this share on a stored page is a candidate: a copy with edits in most of its clauses shares few of them.
-CANDIDATE_SHARE = 0.02
 #: From this share on a page is related to another: worth a record, never a drop.
 RELATED_THRESHOLD = 0.5
-#: Candidates looked at for one page: where the best is another text, the next one may be the original.
-_MAX_MATCHES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +86,10 @@ class Detector:
     def prover(self) -> Prover:
         """What compares a subject with an original; of what is not even related, no record names the edits."""
         return Prover(self.index, self.hash_clause, self.threshold, self.drops_reworded, RELATED_THRESHOLD)
+
+    @property
+    def _find(self) -> Candidates:
+        return Candidates(self.index, self.hash_clause, self.threshold)
 
     def check(self, page: Page) -> Verdict:
         """Return the provisional verdict on *page*: a ``duplicate`` with candidates is still to be judged.
@@ -175,7 +174,7 @@ class Detector:
     def nearest(self, page: Page) -> Match | None:
         """Return the stored page that shares most with *page*, if any shares something, however little."""
         found = self.index.look_up(page)
-        candidates = self._candidates(page, found, self.index.distinctive_clauses(page, found))
+        candidates = self._find.like(page, found, self.index.distinctive_clauses(page, found))
         return max(candidates, key=attrgetter("score"), default=None)
 
     @property
@@ -271,7 +270,7 @@ class Detector:
             return self._check_whole(page, found)
         distinctive = self.index.distinctive_clauses(page, found)
         enough = has_enough(page, distinctive)
-        candidates = self._candidates(page, found, distinctive) if enough else self._equals(page, found)
+        candidates = self._find.like(page, found, distinctive) if enough else self._find.equal(page, found)
         verdict = self._provisional(page, candidates, distinctive)
         if verdict.kind is VerdictKind.NEW and not enough:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
@@ -305,26 +304,7 @@ class Detector:
         return is_preferred and self._proof_of(self.prover, Subject.of(page), match).rejection is None
 
     def _may_contain(self, page: Page, match: Match, distinctive: Distinctive) -> bool:
-        """Return whether the original of *match* may contain most of the text of *page*, reworded in places.
-
-        A bound, in .2 ms: the share of the text in clauses of which the original has a third.
-        """
-        if match.score >= self.threshold or page.fingerprint.is_whole:
-            return True
-        if self.threshold == 1 or len(match.original.hashes) < _MIN_CLAUSE_SHARE * len(distinctive.holders):
-            return False
-        weights = page.fingerprint.weights
-        missing = {h for h in distinctive.beside(match.original) if h not in match.original.hashes}
-        own = sum(weights[h] for h in missing)
-        counted = sum(weights[h] for h in distinctive.beside(match.original))
-        there = reduced_once("\n".join(self.index.text(match.original.number))).replace("\n", "")
-        pieces = 0
-        for clause in set(reduced_once("\n".join(page.paragraphs)).split("\n")):
-            if self.hash_clause(clause) in missing and any(
-                clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in there for n in range(3)
-            ):
-                pieces += weights[self.hash_clause(clause)]
-        return counted - own + pieces >= MIN_IN_PIECES * counted
+        return self._find.may_contain(page, match, distinctive)
 
     def _check_whole(self, page: Page, found: Found) -> Verdict:
         """Return the verdict on a *page* with little text: a copy of a page at its address that shows the same.
@@ -333,30 +313,12 @@ class Detector:
         """
         equal = [
             Match(original, 1.0, frozenset(page.fingerprint.weights))
-            for original in self.index.shows_same(page, found, _MAX_MATCHES)
+            for original in self.index.shows_same(page, found, MAX_MATCHES)
             if is_same_page(page, original)
         ]
         best = self._provisional(page, equal, Distinctive({}))
         is_copy = best.kind is VerdictKind.DUPLICATE
         return best if is_copy else Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
-
-    def _candidates(self, page: Page, found: Found, distinctive: Distinctive) -> Iterator[Match]:
-        """Yield candidates: pages with the same text, then those with some of the clauses, the best first."""
-        seen = set()
-        for equal in self._equals(page, found):
-            seen.add(equal.original.number)
-            yield equal
-        matches = self.index.matches(page.fingerprint, distinctive, _MAX_MATCHES, least=CANDIDATE_SHARE)
-        # A page may be listed for few of the clauses that it has, and be a look-alike of a page listed for the rest.
-        best = [match_of(page, match.original, distinctive) for match in matches]
-        best.sort(key=attrgetter("score"), reverse=True)
-        yield from [match for match in best if match.original.number not in seen]
-
-    def _equals(self, page: Page, found: Found) -> Iterator[Match]:
-        """Yield the pages with the same text, boilerplate included."""
-        if page.fingerprint.weight >= MIN_TEXT_WEIGHT:
-            for original in self.index.equals(page, found, _MAX_MATCHES):
-                yield Match(original, 1.0, frozenset(page.fingerprint.weights))
 
     # --- judged
 
@@ -413,32 +375,6 @@ class Detector:
             return None
         match = Match(original, own.score, original.hashes & page.fingerprint.weights.keys())
         return Verdict(VerdictKind.DUPLICATE, match, self._how(page, match))
-
-
-# A stored page with fewer clauses than this share of the page's is too short to contain its text.
-_MIN_CLAUSE_SHARE = 0.5
-#: With less of a text than this in clauses of which the other one has a third, it is another story: copies edited or
-#: misread all over have two thirds and more.
-MIN_IN_PIECES = 0.5
-
-
-def match_of(page: Page, original: StoredPage, distinctive: Distinctive) -> Match:
-    """Return *original* as a match of *page*, by the clauses of that which count beside it."""
-    weights = page.fingerprint.weights
-    counted = {h: weights[h] for h in distinctive.beside(original)}
-    return Match(original, containment(counted, original.hashes), original.hashes & weights.keys())
-
-
-def has_enough(page: Page, distinctive: Distinctive) -> bool:
-    """Return whether the text of *page* that not many pages contain is enough to find another one by."""
-    weights = page.fingerprint.weights
-    return sum(weights[h] for h in distinctive.holders if h not in distinctive.common) >= MIN_TEXT_WEIGHT
-
-
-def containment(weights: Mapping[bytes, int], hashes: AbstractSet[bytes]) -> float:
-    """Return the containment of a text in the clauses with these *hashes*, 0-1 by weight; 0 for an empty text."""
-    total = sum(weights.values())
-    return sum(map(weights.__getitem__, weights.keys() & hashes)) / total if total else 0.0
 
 
 def _shows_same(page: Page, original: StoredPage) -> bool:

@@ -19,9 +19,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from dedup_middleware.checks.detector import containment
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.index.candidates import containment
 from dedup_middleware.methods.compare.corpus import prepared_pages
 from dedup_middleware.methods.method import METHODS, Method, Text, WeightedSet, method, packed
 
