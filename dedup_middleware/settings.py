@@ -28,6 +28,7 @@ from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, another
 from dedup_middleware.model import Action, Reworded, Scope, Unchanged
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
+from dedup_middleware.stores.engines import MEMORY, SERVERS, forms
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def _choice(names: Iterable[str]) -> str:
     return ", ".join(f'`"{name}"`' for name in names)
 
 
-_STORES = "`leveldb:PATH`, `rocksdb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `redis://HOST`, `memory:`, or a path"
+_STORES = "".join(f"`{form}`, " for form in (*forms(), f"{SERVERS[0]}://HOST", MEMORY)) + "or a path"
 _FINGERPRINTS = f"{_choice(FINGERPRINTERS.ours)}, or the name of a method"
 _BOOLEAN = "`True` or `False`"
 _DAYS = "a number of days above 0, or `None`"
