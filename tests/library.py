@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.detector import Detector, Preferences
+from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.budget import UNLIMITED, Budget
 from dedup_middleware.common.urls import request_identity, url_identity
 from dedup_middleware.driver.deduplicator import Deduplication
@@ -102,7 +103,7 @@ class Library(Listener):
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
         self.index = index_of(self.store, eligibility=eligibility)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, preferences=preferences(preferred))
+        self.detector = Detector(self.index, fingerprint.hash, CopyRules(threshold), preferences=preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint
 
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
@@ -90,7 +91,7 @@ class TestStaleness:
     def test_a_verdict_that_is_not_stale_is_the_verdict(self, changes: list[tuple[int, set[int]]]) -> None:
         library = Library()
         page = library.page("page", range(12))
-        detector = Detector(library.index, fingerprint.hash, 0.8)
+        detector = Detector(library.index, fingerprint.hash, CopyRules(0.8))
         version, verdict = library.index.read_version(), detector.check(page)
         for name, said in changes:
             commit(library, library.page(f"p{name}", sorted(said)))
