@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint
 
@@ -37,7 +37,6 @@ def commit(library: Library, page: Page, *, feeds: str = "") -> StoredPage:
     return stored
 
 
-@settings(max_examples=80)
 @given(st.lists(VISITS, max_size=12))
 def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
     library = Library()

@@ -85,6 +85,12 @@ DIFFERENT = {
     "code": ("<pre>(a + b) * c</pre>", "<pre>a + (b * c)</pre>"),
     "a picture without a name": ("<img src='/image?id=1'>", "<img src='/image?id=2'>"),
     "a source of a film": ("<video><source src=/a.mp4></video>", "<video><source src=/b.mp4></video>"),
+    "code of one character": ("<pre>if a == b:</pre>", "<pre>if a != b:</pre>"),
+    "a sign of code": ("<pre>if a &lt; b:</pre>", "<pre>if a &gt; b:</pre>"),
+    "who did it": ("<p>Ann beat Bob by two.</p>", "<p>Bob beat Ann by two.</p>"),
+    "a serial number": ("<aside>Serial number 4410087</aside>", "<aside>Serial number 4410093</aside>"),
+    "a price in Chinese": ("<aside>价格：128元</aside>", "<aside>价格：199元</aside>"),
+    "a symbol": ("<aside>Waterproof: ✓</aside>", "<aside>Waterproof: ✗</aside>"),
     "a word before a sentence": ("<p>A singing evening.</p>", "<p>CANCELLED - A singing evening.</p>"),
 }
 
