@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from library import verdicts
 from prose import story, zh_story
 
-from dedup_middleware import Deduplicator
 from dedup_middleware.checks.table import COPY, Kind, Relation
 from dedup_middleware.items.item_values import is_incidental
 from dedup_middleware.text.addresses import is_same_address, site_of
@@ -25,12 +25,6 @@ def page(body: str, title: str = TITLE, *, text: list[str] | None = None, head: 
     paragraphs = "".join(f"<p>{each}</p>" for each in (story(1) if text is None else text))
     start = f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{NAV}<h1>{title}</h1>"
     return f"{start}<main>{body}{paragraphs}</main><footer><p>Printed in the harbour.</p></footer></body></html>"
-
-
-def verdicts(*pages: tuple[str, str] | tuple[str, str, Any]) -> list[str]:
-    """Return the verdicts on *pages* in their order."""
-    with Deduplicator() as dedup:
-        return [dedup.add(*each).verdict for each in pages]
 
 
 def assert_kept(*pages: tuple[str, str] | tuple[str, str, Any]) -> None:
