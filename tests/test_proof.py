@@ -85,6 +85,13 @@ DIFFERENT = {
     "a serial number": ("<aside>Serial number 4410087</aside>", "<aside>Serial number 4410093</aside>"),
     "a price in Chinese": ("<aside>价格：128元</aside>", "<aside>价格：199元</aside>"),
     "a symbol": ("<aside>Waterproof: ✓</aside>", "<aside>Waterproof: ✗</aside>"),
+    "a sign": ("<p>The index changed by +5% today.</p>", "<p>The index changed by -5% today.</p>"),
+    "a currency": ("<p>It is sold for $40 in all shops.</p>", "<p>It is sold for €40 in all shops.</p>"),
+    "a decimal comma": ("<p>Take 15 mg before each meal.</p>", "<p>Take 1,5 mg before each meal.</p>"),
+    "whose value it is": (
+        "<p>Ann Orr</p><p>guilty</p><p>Bo Finn</p><p>innocent</p>",
+        "<p>Ann Orr</p><p>innocent</p><p>Bo Finn</p><p>guilty</p>",
+    ),
     "a word before a sentence": ("<p>A singing evening.</p>", "<p>CANCELLED - A singing evening.</p>"),
 }
 
