@@ -21,12 +21,14 @@ from urllib.parse import quote, unquote
 
 import platformdirs
 
+from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.urls import HostPattern, as_in_urls, without_secrets
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, another
 from dedup_middleware.model import Action, Reworded, Scope, Unchanged
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
+from dedup_middleware.stores.engines import MEMORY, SERVERS, forms
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -192,6 +194,8 @@ class Setting:
     parse: Callable[[Any], Any]
     values: str
     """The values that are allowed, in Markdown."""
+    decides: bool = False
+    """Whether a page that is as it was is read again after a change: another verdict may follow."""
 
     def read(self, value: object, name: str = "") -> Any:
         """Return *value* parsed, ``None`` as the default; the :class:`ConfigError` shows *name*, by default its own."""
@@ -218,30 +222,30 @@ def _choice(names: Iterable[str]) -> str:
     return ", ".join(f'`"{name}"`' for name in names)
 
 
-_STORES = "`leveldb:PATH`, `rocksdb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `redis://HOST`, `memory:`, or a path"
+_STORES = "".join(f"`{form}`, " for form in (*forms(), f"{SERVERS[0]}://HOST", MEMORY)) + "or a path"
 _FINGERPRINTS = f"{_choice(FINGERPRINTERS.ours)}, or the name of a method"
 _BOOLEAN = "`True` or `False`"
 _DAYS = "a number of days above 0, or `None`"
-THRESHOLD = Setting("DEDUP_THRESHOLD", 0.8, as_threshold, "a number above 0.5, at most 1")
+THRESHOLD = Setting("DEDUP_THRESHOLD", 0.8, as_threshold, "a number above 0.5, at most 1", decides=True)
 _SETTINGS = (
     Setting("DEDUP_ENABLED", default=True, parse=as_boolean, values=_BOOLEAN),
     Setting("DEDUP_STORE", None, as_store, _STORES),
     Setting("DEDUP_LOG", None, as_log, 'a path, also with `?new=0`, or `""` for no records'),
     Setting("DEDUP_ACTION", "drop", Action, _choice(action.value for action in Action)),
     THRESHOLD,
-    Setting("DEDUP_REWORDED", "keep", Reworded, _choice(each.value for each in Reworded)),
+    Setting("DEDUP_REWORDED", "keep", Reworded, _choice(each.value for each in Reworded), decides=True),
     Setting("DEDUP_PRIORITY_ADJUST", -1000, as_whole, "a whole number"),
     Setting("DEDUP_SCOPE", "auto", Scope, _choice(scope.value for scope in Scope)),
     Setting("DEDUP_UNCHANGED", "keep", Unchanged, _choice(each.value for each in Unchanged)),
     Setting("DEDUP_EXPIRE_AFTER", None, as_days, _DAYS),
-    Setting("DEDUP_ITEM_FIELDS", [], as_names, "a list of names, such as `['title', 'text']`"),
+    Setting("DEDUP_ITEM_FIELDS", [], as_names, "a list of names, such as `['title', 'text']`", decides=True),
     Setting("DEDUP_PREFERRED", [], as_patterns, "a list of hosts and regular expressions"),
     Setting("DEDUP_DROPPED_SIZE", "200MB", as_size, "`0`, or a size from `100KB`, in KB, MB or GB"),
     Setting("DEDUP_DROPPED_AGE", 90, as_days, _DAYS),
     Setting("DEDUP_REDACT_QUERY", default=False, parse=as_boolean, values=_BOOLEAN),
     Setting("DEDUP_MAX_BYTES", 10_000_000, partial(as_whole, least=1), "a whole number from 1"),
-    Setting("DEDUP_FINGERPRINT", "clauses", as_fingerprint, _FINGERPRINTS),
-    Setting("DEDUP_EXTRACTOR", "weighted-dom", as_extractor, _choice(EXTRACTORS.ours)),
+    Setting("DEDUP_FINGERPRINT", "clauses", as_fingerprint, _FINGERPRINTS, decides=True),
+    Setting("DEDUP_EXTRACTOR", "weighted-dom", as_extractor, _choice(EXTRACTORS.ours), decides=True),
 )
 #: Name -> setting.
 SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _SETTINGS}
@@ -410,6 +414,16 @@ class Config:
     """The project's name; empty if it has Scrapy's default name."""
     changed: dict[str, str]
     """The settings that differ from their defaults, without user and password, as text."""
+
+    @property
+    def rules(self) -> CopyRules:
+        """What the comparison reads of them."""
+        return CopyRules(self.threshold, self.reworded is Reworded.DROP)
+
+    @property
+    def deciding(self) -> tuple[Any, ...]:
+        """The values of the settings that decide verdicts."""
+        return tuple(getattr(self, name.removeprefix(PREFIX).lower()) for name, s in SETTINGS.items() if s.decides)
 
     @classmethod
     def from_settings(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dedup_middleware.stores import engines
+
 #: The library of each.
-ENGINES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
+ENGINES = {scheme: engine.library for scheme, engine in engines.ENGINES.items() if engine.is_folder}
 
 
 def need(kind: str) -> None:

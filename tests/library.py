@@ -7,9 +7,11 @@ import sys
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dedup_middleware import Deduplicator
 from dedup_middleware.checks.detector import Detector, Preferences
+from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.budget import UNLIMITED, Budget
 from dedup_middleware.common.urls import request_identity, url_identity
 from dedup_middleware.driver.deduplicator import Deduplication
@@ -102,7 +104,7 @@ class Library(Listener):
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
         self.index = index_of(self.store, eligibility=eligibility)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, preferences=preferences(preferred))
+        self.detector = Detector(self.index, fingerprint.hash, CopyRules(threshold), preferences=preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")
@@ -233,3 +235,9 @@ class Library(Listener):
         repeats = {repeat_key(page.original, number) for number, page in pages.items() if page.original is not None}
         assert repeats == {key for key in pairs if key[:1] == b"o"}
         assert all(0 < number < 2**55 for number in pages)
+
+
+def verdicts(*pages: tuple[str, str] | tuple[str, str, Any]) -> list[str]:
+    """Return the verdicts on *pages* in their order."""
+    with Deduplicator() as dedup:
+        return [dedup.add(*each).verdict for each in pages]

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import RecordsError
@@ -75,7 +75,6 @@ def write(log: Path, lines: list[str], *, torn: bool) -> None:
 
 
 @given(lines=LINES, wanted=FILTERS, torn=st.booleans())
-@settings(max_examples=60)
 def test_what_is_found_is_what_reading_every_record_finds(
     *, log: Path, lines: list[str], wanted: RecordFilter, torn: bool
 ) -> None:
@@ -85,7 +84,6 @@ def test_what_is_found_is_what_reading_every_record_finds(
 
 
 @given(LINES)
-@settings(max_examples=60)
 def test_the_last_line_is_read_from_the_end(log: Path, lines: list[str]) -> None:
     write(log, lines, torn=False)
     assert last_line(log) == next(iter([*records_file.lines(log)][::-1]), None)

@@ -17,6 +17,7 @@ from dedup_middleware.model import Action, Scope
 from dedup_middleware.plugin.feeds import read_config
 from dedup_middleware.settings import SETTINGS, Config, PageOptions, unknown_settings
 from dedup_middleware.stores import default_backend, open_store, resolved_uri
+from dedup_middleware.visits.page_reader import BodyDigests
 
 
 def config(**values: Any) -> Config:
@@ -60,6 +61,23 @@ class TestDefaults:
 
     def test_every_setting_has_a_field(self) -> None:
         assert {name.removeprefix("DEDUP_").lower() for name in SETTINGS} <= set(Config.__slots__)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DEDUP_THRESHOLD", 0.9),
+        ("DEDUP_REWORDED", "drop"),
+        ("DEDUP_ITEM_FIELDS", ["text"]),
+        ("DEDUP_FINGERPRINT", "minhash"),
+        ("DEDUP_EXTRACTOR", "trafilatura"),
+    ],
+)
+def test_a_setting_that_decides_verdicts_lets_unchanged_pages_be_read_again(name: str, value: object) -> None:
+    page, key = b"<p>The ferry is late.</p>", bytes(16)
+    digest = BodyDigests(key, config())(page)
+    assert BodyDigests(key, config(DEDUP_ACTION="tag"))(page) == digest
+    assert BodyDigests(key, config(**{name: value}))(page) != digest
 
 
 ADDRESSES = tuple(map(HostPattern, ("a.example", "127.0.0.1", "::1")))

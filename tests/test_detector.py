@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, Library
 from prose import story
 
+from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.urls import item_identity
 from dedup_middleware.errors import StoreError
 from dedup_middleware.model import Page, Scope, VerdictKind
@@ -140,7 +141,7 @@ class TestDuplicates:
         library = Library(threshold=1.0)
         library.visit("a", range(10))
         page = library.page("b", range(2, 12))
-        assert replace(library.detector, threshold=threshold).verdict(page).kind is kind
+        assert replace(library.detector, rules=CopyRules(threshold)).verdict(page).kind is kind
         assert library.detector.verdict(page).kind is RELATED
 
     def test_an_original_out_of_scope_gives_way_to_the_next_one(self) -> None:

@@ -104,6 +104,19 @@ def lazily_opened(module: Path) -> set[str]:
     return {"plugin.addon"} if name_of(module) == "__init__" else set()
 
 
+def test_an_engine_is_named_in_its_module_and_in_the_list_of_engines() -> None:
+    engines = re.compile(r"\b(leveldb|rocksdb|plyvel|rocksdict)\b")
+    named = {
+        name_of(module)
+        for module in MODULES
+        for node in ast.walk(tree(module))
+        # Docstrings, which have sentences, may.
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value
+        if engines.search(node.value) and not node.value.endswith(".")
+    }
+    assert named - {"stores/engines", "stores/leveldb", "stores/rocksdb"} == set()
+
+
 def test_scrapy_stops_at_the_plugin() -> None:
     scrapy = {"scrapy", "twisted"}
     others = [module for module in MODULES if room_of(name_of(module)) not in SCRAPY]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint
 
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
@@ -36,7 +37,6 @@ def commit(library: Library, page: Page, *, feeds: str = "") -> StoredPage:
     return stored
 
 
-@settings(max_examples=80)
 @given(st.lists(VISITS, max_size=12))
 def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
     library = Library()
@@ -90,7 +90,7 @@ class TestStaleness:
     def test_a_verdict_that_is_not_stale_is_the_verdict(self, changes: list[tuple[int, set[int]]]) -> None:
         library = Library()
         page = library.page("page", range(12))
-        detector = Detector(library.index, fingerprint.hash, 0.8)
+        detector = Detector(library.index, fingerprint.hash, CopyRules(0.8))
         version, verdict = library.index.read_version(), detector.check(page)
         for name, said in changes:
             commit(library, library.page(f"p{name}", sorted(said)))

@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from library import Library
+from library import Library, verdicts
 from prose import story
 
 from dedup_middleware import Deduplicator
@@ -32,12 +32,6 @@ def page(body: str, title: str = "A talk on tides", *, head: str = "") -> str:
 
 
 SHORT = page("<h1>A talk on tides</h1><p>Ann Holt, Tuesday</p><p>In the old mill.</p>")
-
-
-def verdicts(*pages: tuple[str, str] | tuple[str, str, Any]) -> list[str]:
-    """Return the verdicts on *pages* in their order."""
-    with Deduplicator() as dedup:
-        return [dedup.add(*each).verdict for each in pages]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from library import verdicts
 from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
@@ -27,12 +28,6 @@ def page(body: str, title: str = TITLE, *, text: list[str] | None = None, head: 
     paragraphs = "".join(f"<p>{each}</p>" for each in (story(1) if text is None else text))
     start = f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{NAV}<h1>{title}</h1>"
     return f"{start}<main>{body}{paragraphs}</main><footer><p>Printed in the harbour.</p></footer></body></html>"
-
-
-def verdicts(*pages: tuple[str, str] | tuple[str, str, Any]) -> list[str]:
-    """Return the verdicts on *pages* in their order."""
-    with Deduplicator() as dedup:
-        return [dedup.add(*each).verdict for each in pages]
 
 
 def assert_kept(*pages: tuple[str, str] | tuple[str, str, Any]) -> None:
@@ -87,6 +82,19 @@ DIFFERENT = {
     "code": ("<pre>(a + b) * c</pre>", "<pre>a + (b * c)</pre>"),
     "a picture without a name": ("<img src='/image?id=1'>", "<img src='/image?id=2'>"),
     "a source of a film": ("<video><source src=/a.mp4></video>", "<video><source src=/b.mp4></video>"),
+    "code of one character": ("<pre>if a == b:</pre>", "<pre>if a != b:</pre>"),
+    "a sign of code": ("<pre>if a &lt; b:</pre>", "<pre>if a &gt; b:</pre>"),
+    "who did it": ("<p>Ann beat Bob by two.</p>", "<p>Bob beat Ann by two.</p>"),
+    "a serial number": ("<aside>Serial number 4410087</aside>", "<aside>Serial number 4410093</aside>"),
+    "a price in Chinese": ("<aside>价格：128元</aside>", "<aside>价格：199元</aside>"),
+    "a symbol": ("<aside>Waterproof: ✓</aside>", "<aside>Waterproof: ✗</aside>"),
+    "a sign": ("<p>The index changed by +5% today.</p>", "<p>The index changed by -5% today.</p>"),
+    "a currency": ("<p>It is sold for $40 in all shops.</p>", "<p>It is sold for €40 in all shops.</p>"),
+    "a decimal comma": ("<p>Take 15 mg before each meal.</p>", "<p>Take 1,5 mg before each meal.</p>"),
+    "whose value it is": (
+        "<p>Ann Orr</p><p>guilty</p><p>Bo Finn</p><p>innocent</p>",
+        "<p>Ann Orr</p><p>innocent</p><p>Bo Finn</p><p>guilty</p>",
+    ),
     "a word before a sentence": ("<p>A singing evening.</p>", "<p>CANCELLED - A singing evening.</p>"),
 }
 

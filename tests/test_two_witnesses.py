@@ -8,7 +8,6 @@ import pytest
 from local_site import Answer
 from prose import article, blog, page, story, zh_story
 
-from dedup_middleware import extract_paragraphs
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.model import TEXT_LIMIT
 
@@ -310,27 +309,6 @@ def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, craw
 
 
 # --- what strangers found
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("The index changed by +5% today.", "The index changed by -5% today."),
-        ("It is sold for $40 in all shops.", "It is sold for €40 in all shops."),
-        ("Take 15 mg before each meal.", "Take 1,5 mg before each meal."),
-        ("The patient's blood type is A+ today.", "The patient's blood type is A- today."),
-        ("<p>Ann Orr<p>guilty<p>Bo Finn<p>innocent", "<p>Ann Orr<p>innocent<p>Bo Finn<p>guilty"),
-        ("We teach C++ in the evening.", "We teach C# in the evening."),
-    ],
-)
-def test_what_clauses_lose_makes_another_page_on_one_host(pages, one, other):
-    title = "What everybody in the house would like to know"
-    urls = [
-        pages.add(f"/note?id={n}", page(title, *story(5, 4), told, *story(6, 2))) for n, told in enumerate([one, other])
-    ]
-    assert pages.kept(urls) == urls
-    items = {url: {"url": url, "text": "\n".join(extract_paragraphs(pages[url]))} for url in urls}
-    assert pages.kept(urls, items) == urls
 
 
 def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):

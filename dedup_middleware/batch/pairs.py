@@ -26,7 +26,7 @@ from dedup_middleware.index.candidates import has_enough, match_of
 from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import MAX_HOLDERS, Index
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST, Distinctive
-from dedup_middleware.model import Action, Match, Reworded, StoredPage, Verdict, VerdictKind
+from dedup_middleware.model import Action, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import RecordMaker
 from dedup_middleware.stores import open_store
@@ -219,8 +219,7 @@ class _Host:
 
     def __init__(self, job: Job, index: _Candidate) -> None:
         self._index = index
-        is_dropped = job.config.reworded is Reworded.DROP
-        self._detector = Detector(index, job.fingerprint.hash, job.config.threshold, is_dropped)
+        self._detector = Detector(index, job.fingerprint.hash, job.config.rules)
         self._records = RecordMaker("", job.run, job.fingerprint.hash)
 
     def edges(self, rows: Iterable[Any]) -> Iterator[Edge]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from dedup_middleware.checks.page_changes import changes_of
 from dedup_middleware.checks.proof import Proof, Prover
 from dedup_middleware.checks.subject import Subject, is_same_page, relation_of
-from dedup_middleware.checks.table import allowed_edits
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.index.candidates import MAX_MATCHES, Candidates, containment, has_enough, match_of
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Collection, Iterable
 
-    from dedup_middleware.checks.table import Edit, Relation
+    from dedup_middleware.checks.table import CopyRules, Edit, Relation
     from dedup_middleware.common.urls import HostPattern
     from dedup_middleware.index.index import Index
     from dedup_middleware.index.lookup import Found
@@ -73,19 +72,21 @@ class Detector:
 
     index: Index
     hash_clause: Callable[[str], bytes]
-    threshold: float
-    """Least share of a subject's text in the original of a duplicate, above 0.5 and up to 1."""
-    drops_reworded: bool = False
-    """Whether a copy on another site may have a word or two replaced in an otherwise equal sentence."""
+    rules: CopyRules
     preferences: Preferences = field(default_factory=Preferences)
     """The pages that are preferred as originals."""
     feeds: frozenset[str] = frozenset()
     """The kinds of the crawl's feeds: originals that have reached them all are preferred."""
 
     @property
+    def threshold(self) -> float:
+        """Least share of a subject's text in the original of a duplicate, above 0.5 and up to 1."""
+        return self.rules.threshold
+
+    @property
     def prover(self) -> Prover:
         """What compares a subject with an original; of what is not even related, no record names the edits."""
-        return Prover(self.index, self.hash_clause, self.threshold, self.drops_reworded, RELATED_THRESHOLD)
+        return Prover(self.index, self.hash_clause, self.rules, RELATED_THRESHOLD)
 
     @property
     def _find(self) -> Candidates:
@@ -143,7 +144,7 @@ class Detector:
         else:
             verdict = _kept(match, proof.rejection)
         relation = relation_of(page, original)
-        allowed = allowed_edits(relation, drops_reworded=self.drops_reworded)
+        allowed = self.rules.allowed(relation)
         edits = tuple((edit, edit.kind in allowed) for edit in proof.edits)
         return Examined(page.url, original.url, verdict, proof.score, relation, edits)
 

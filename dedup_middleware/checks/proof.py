@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, is_same_page, relation_of
-from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, allowed_edits, rejection_of
+from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, rejection_of
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, is_passing, text_hash
 from dedup_middleware.fingerprints import fast_hash
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from dedup_middleware.checks.table import CopyRules
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.items.item_values import Value
     from dedup_middleware.model import StoredPage
@@ -58,10 +59,7 @@ class Prover:
 
     lookup: Lookup
     hash_clause: Callable[[str], bytes]
-    threshold: float
-    """Least share of the subject's text that the original of a copy has, 0 to 1; with 1, all its clauses."""
-    drops_reworded: bool = False
-    """Whether a copy on another site may have a word or two replaced in an otherwise equal sentence."""
+    rules: CopyRules
     least: float = 0.0
     """Of texts with less in common, 0 to 1, only the first edit that decides is named, and the score is a bound."""
     read: dict[tuple[str, bool], Any] = field(default_factory=dict)
@@ -86,7 +84,7 @@ class Prover:
         self, subject: Subject, there: _There, relation: Relation, score: float, counted: AbstractSet[bytes]
     ) -> Proof:
         """Return whether what differs is allowed by the table."""
-        allowed = allowed_edits(relation, drops_reworded=self.drops_reworded)
+        allowed = self.rules.allowed(relation)
         around = self._content if relation is Relation.SAME_ADDRESS else self._untold
         parts = [self._names(subject, there, relation), self._values(subject, there, relation)]
         if relation is Relation.SAME_ADDRESS or not subject.is_item:
@@ -95,7 +93,7 @@ class Prover:
         rejection = rejection_of(edits, allowed)
         if rejection is not None or there.has_text_of(subject):
             return Proof(score if rejection else 1.0, rejection, tuple(edits))
-        if self.threshold == 1:
+        if self.rules.threshold == 1:
             is_all = subject.weights.keys() <= there.hashes
             return Proof(score, None if is_all else Rejection(Reason.BELOW_THRESHOLD), tuple(edits))
         lines, other = ([*without_links(without_credits(each))] for each in (subject.lines, there.lines))
@@ -108,7 +106,7 @@ class Prover:
         rejection = rejection_of(found.edits, allowed)
         if relation is Relation.SAME_ADDRESS and rejection is not None:
             return Proof(score, rejection, tuple(edits))
-        if found.score < self.threshold:
+        if found.score < self.rules.threshold:
             rejection = Rejection(Reason.BELOW_THRESHOLD)
         elif relation is Relation.SAME_ADDRESS and not there.has_letters_of(subject) and is_cut(there.lines):
             # The text goes on beyond what is stored.
@@ -145,7 +143,7 @@ class Prover:
         if not subject.weights.keys() <= there.hashes or not is_same_page(subject.page, there.page):
             return Proof(0.0, Rejection(Reason.BELOW_THRESHOLD))
         edits = (*self._values(subject, there, Relation.SAME_ADDRESS),)
-        return Proof(1.0, rejection_of(edits, allowed_edits(Relation.SAME_ADDRESS)), edits)
+        return Proof(1.0, rejection_of(edits, self.rules.allowed(Relation.SAME_ADDRESS)), edits)
 
     # --- another address of one site
 
@@ -160,7 +158,7 @@ class Prover:
             (Edit(Kind.VALUE, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)),
             self._own_content(subject, there),
         )
-        allowed = allowed_edits(Relation.SAME_SITE)
+        allowed = self.rules.allowed(Relation.SAME_SITE)
         edits = [*_named(chain.from_iterable(parts), allowed, are_all=score >= self.least)]
         rejection = rejection_of(edits, allowed)
         if rejection is None and not subject.is_item and subject.page.fingerprint.weight < LITTLE_TEXT_WEIGHT:

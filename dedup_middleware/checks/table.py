@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -86,9 +87,18 @@ COPY: dict[Relation, frozenset[Kind]] = {
 REWORDED = frozenset({Kind.WORD})
 
 
-def allowed_edits(relation: Relation, *, drops_reworded: bool = False) -> frozenset[Kind]:
-    """Return the edits that a copy of this *relation* to its original may have."""
-    return COPY[relation] | (REWORDED if drops_reworded and relation is Relation.ACROSS else frozenset())
+@dataclass(frozen=True, slots=True)
+class CopyRules:
+    """The settings by which subjects are compared; `Config.rules` makes them."""
+
+    threshold: float
+    """Least share of a subject's text that the original of a copy has; with 1, all its clauses."""
+    drops_reworded: bool = False
+    """Whether a copy on another site may have a word or two replaced in an otherwise equal sentence."""
+
+    def allowed(self, relation: Relation) -> frozenset[Kind]:
+        """Return the edits that a copy of this *relation* to its original may have."""
+        return COPY[relation] | (REWORDED if self.drops_reworded and relation is Relation.ACROSS else frozenset())
 
 
 _REASONS = {

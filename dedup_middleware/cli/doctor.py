@@ -35,12 +35,12 @@ from dedup_middleware.records.counts import OF_ITEMS, OF_PAGES, REMEDIES, Counts
 from dedup_middleware.records.file import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.stores import (
-    ON_DISK,
     default_backend,
     parse_uri,
     refusals,
     store_exists,
 )
+from dedup_middleware.stores.engines import ENGINES, LAST_RESORT, LIBRARIES
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, progress, styled
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     *("dedup-middleware", "scrapy", "twisted", "parsel", "lxml", "w3lib", "itemadapter", "xxhash", "rapidfuzz"),
-    *("jieba", "opencc", "plyvel", "rocksdict", "hiredis"),
+    *("jieba", "opencc", *LIBRARIES, "hiredis"),
 )
 #: Bytes on a disk below which a crawl may soon be without room: some ten thousand pages.
 _LITTLE_ROOM = 200 * 2**20
@@ -154,8 +154,9 @@ def _findings(call: Call) -> Iterator[Finding]:
 def _versions() -> Iterator[Finding]:
     known = ", ".join(f"{name} {number}" for name in _PACKAGES if (number := _version(name)) is not None)
     yield Finding(OK, "versions", f"Python {platform.python_version()} on {platform.system()}; {known}")
-    if default_backend() == "sqlite":
-        yield Finding(NOTE, "versions", "neither plyvel nor rocksdict can be imported: the default store is SQLite")
+    if default_backend() == LAST_RESORT:
+        none = f"neither {' nor '.join(LIBRARIES)} can be imported"
+        yield Finding(NOTE, "versions", f"{none}: the default store is SQLite")
 
 
 def _version(name: str) -> str | None:
@@ -285,7 +286,7 @@ def _opened(store: OpenStore, config: Config) -> Iterator[Finding]:
 def _disk(config: Config) -> Iterator[Finding]:
     """Yield whether the disk has room, and whether the store and the records can be written."""
     scheme, path = parse_uri(config.store)
-    for name, place in (("store", Path(path) if scheme in ON_DISK else None), ("records", config.log)):
+    for name, place in (("store", Path(path) if scheme in ENGINES else None), ("records", config.log)):
         if place is None:
             continue
         nearest = _nearest(place)

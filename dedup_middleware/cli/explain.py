@@ -127,7 +127,7 @@ def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, str]:
         fingerprint = instance_of(config.fingerprint, store.header.key)
         nearest = None
         if page.original is None:
-            detector = Detector(index, fingerprint.hash, config.threshold)
+            detector = Detector(index, fingerprint.hash, config.rules)
             nearest = detector.nearest(index.read_again(page, "", fingerprint))
             others = (index.page(number) for number in index.duplicates_of(page.number))
             # One that was kept since, or repeats another page now, is left out.

@@ -29,7 +29,8 @@ from dedup_middleware.records.file import (
     refuse_foreign_log,
     remove_log,
 )
-from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, refusals, size_of_store, store_exists
+from dedup_middleware.stores import destroy_store, parse_uri, refusals, size_of_store, store_exists
+from dedup_middleware.stores.engines import ENGINES
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import counted, plural, progress, tell
 
@@ -170,7 +171,7 @@ def _forgotten_text(config: Config, chosen: Chosen, *, is_dry_run: bool) -> str:
         lines.append(f"    and {chosen.total - len(chosen.urls)} more")
     if chosen.to_release:
         lines.append(f"Kept {plural(chosen.to_release, 'page')} with items that the next crawl has to release first")
-    if chosen.total and not is_dry_run and parse_uri(config.store)[0] in ON_DISK:
+    if chosen.total and not is_dry_run and parse_uri(config.store)[0] in ENGINES:
         lines.append(
             f"To reclaim their disk space now: `{refusals.scrapy_dedup('store', 'compact', store=config.store)}`"
         )

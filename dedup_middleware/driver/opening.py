@@ -29,7 +29,7 @@ from dedup_middleware.errors import (
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
-from dedup_middleware.model import Action, Eligibility, Reworded, now
+from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
@@ -99,8 +99,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     detector = Detector(
         opened.index,
         opened.fingerprint.hash,
-        config.threshold,
-        config.reworded is Reworded.DROP,
+        config.rules,
         Preferences(config.preferred),
         feeds,
     )

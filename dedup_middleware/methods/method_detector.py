@@ -215,7 +215,7 @@ class MethodDetector(Detector):
     @property
     def prover(self) -> Prover:
         """See Detector; the score is the method's."""
-        return Prover(self.index, self.hash_clause, 0.0, drops_reworded=self.drops_reworded)
+        return Prover(self.index, self.hash_clause, replace(self.rules, threshold=0.0))
 
     def _check_text(self, page: Page, found: Found) -> Verdict:
         if page.fingerprint.weight < MIN_TEXT_WEIGHT:

@@ -9,6 +9,7 @@ from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import summary
 from dedup_middleware.stores import default_backend
+from dedup_middleware.stores.engines import LAST_RESORT, LIBRARIES
 from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.text.terminal import plural
 
@@ -32,8 +33,8 @@ _AGES = {
 def at_start(opened: Resources) -> Iterator[str]:
     """Yield the lines that are logged when a crawl begins."""
     config, store = opened.config, opened.store
-    if config.store_is_default and config.store.startswith("sqlite:") and default_backend() == "sqlite":
-        yield "neither plyvel nor rocksdict is available here, so the default store is SQLite"
+    if config.store_is_default and config.store.startswith(f"{LAST_RESORT}:") and default_backend() == LAST_RESORT:
+        yield f"neither {' nor '.join(LIBRARIES)} is available here, so the default store is SQLite"
     is_dry = config.action is Action.DRY_RUN
     uri = without_secrets(config.store, redact=False)
     action = "none (pass-through)" if opened.trouble and is_dry else config.action.value

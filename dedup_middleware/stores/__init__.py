@@ -23,6 +23,7 @@ from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, EngineMissingError, StoreAwayError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
+from dedup_middleware.stores.engines import ENGINES, LAST_RESORT, MEMORY, SERVERS, forms
 from dedup_middleware.stores.files import DATABASE, Place, Workers, held, kind_of, options_of, resolved
 from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.stores.opened import OpenStore, Shared, overlaid
@@ -34,21 +35,15 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenStore", "open_store", "overlaid", "store_exists"]
 
-_MEMORY = "memory:"
-_ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1, redis://HOST, rediss://HOST or memory:"
-#: The schemes of the stores on disk, the best for a crawl first, each with the library that opens it.
-_LIBRARIES = {"leveldb": "plyvel", "rocksdb": "rocksdict", "sqlite": "sqlite3"}
-ON_DISK = tuple(_LIBRARIES)
-_SERVERS = ("redis", "rediss")
 #: Stores that are not on a disk of this machine: on a server, or of other packages.
-STORES = Registry("dedup_middleware.stores", dict.fromkeys(_SERVERS, "dedup_middleware.stores.redis"))
+STORES = Registry("dedup_middleware.stores", dict.fromkeys(SERVERS, "dedup_middleware.stores.redis"))
 
 # --- URIs
 
 
 def is_scheme(name: str) -> bool:
     """Return whether the URIs of some stores begin with *name* and a colon."""
-    return name in (*ON_DISK, _MEMORY.rstrip(":")) or name in STORES
+    return name in (*ENGINES, MEMORY.rstrip(":")) or name in STORES
 
 
 def is_server(scheme: str) -> bool:
@@ -59,30 +54,31 @@ def is_server(scheme: str) -> bool:
 def parse_uri(uri: str) -> tuple[str, str]:
     """Return scheme and path of *uri*, the path absolute and without options; ``ConfigError`` if it is not valid."""
     scheme, colon, path = uri.partition(":")
-    if uri == _MEMORY:
+    if uri == MEMORY:
         return scheme, path
     if not colon or scheme == "memory" or not is_scheme(scheme):
         # In a URL, any part but its beginning may be a password.
         shown = f"{'' if '@' in scheme else scheme}:…" if re.search("//|[@?]", uri) else uri
         raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI", f"use {_allowed()}")
-    if scheme in _SERVERS:
+    if scheme in SERVERS:
         _module(scheme).address(uri)
-    return scheme, str(Place.of(uri).path) if scheme in ON_DISK else path
+    return scheme, str(Place.of(uri).path) if scheme in ENGINES else path
 
 
 def _allowed() -> str:
-    return _ALLOWED + "".join(f", {name}:…" for name in STORES.names() if name not in _SERVERS)
+    theirs = "".join(f", {name}:…" for name in STORES.names() if name not in SERVERS)
+    return ", ".join([*forms(), *(f"{name}://HOST" for name in SERVERS)]) + f" or {MEMORY}{theirs}"
 
 
 def _place(uri: str) -> Place | None:
     """Return where on a disk the store at *uri* is; ``None`` for a store elsewhere."""
-    return Place.of(uri) if parse_uri(uri)[0] in ON_DISK else None
+    return Place.of(uri) if parse_uri(uri)[0] in ENGINES else None
 
 
 def resolved_uri(uri: str) -> str:
     """Return *uri* with an absolute path: it names the same store in any folder."""
     scheme, path = parse_uri(uri)
-    return f"{scheme}:{path}{options_of(uri)}" if scheme in ON_DISK else uri
+    return f"{scheme}:{path}{options_of(uri)}" if scheme in ENGINES else uri
 
 
 def uri_at(path: str) -> str:
@@ -94,24 +90,24 @@ def uri_at(path: str) -> str:
 
 
 def default_backend() -> str:
-    """Return the scheme of the default store: the first of `ON_DISK` whose library can be imported."""
-    for scheme, library in _LIBRARIES.items():
+    """Return the scheme of the default store: the first whose library can be imported."""
+    for scheme, engine in ENGINES.items():
         with suppress(ImportError):
-            import_module(library)
+            import_module(engine.library)
             return scheme
-    return "sqlite"
+    return LAST_RESORT
 
 
 def _module(scheme: str) -> Any:
     """Return the module that opens stores of this *scheme*; ``EngineMissingError`` where it cannot be imported."""
     try:
-        if scheme not in ON_DISK:
+        if scheme not in ENGINES:
             return STORES.load(scheme)
         # By name and each time: whether it is there must not depend on an earlier import of our module.
-        import_module(_LIBRARIES[scheme])
+        import_module(ENGINES[scheme].library)
         return import_module(f"dedup_middleware.stores.{scheme}")
     except ImportError as error:
-        remedy = '`pip install "dedup-middleware[redis]"`' if scheme in _SERVERS else f"`pip install {error.name}`"
+        remedy = '`pip install "dedup-middleware[redis]"`' if scheme in SERVERS else f"`pip install {error.name}`"
         raise EngineMissingError(
             f"a store {scheme}:… cannot be opened on this Python ({error})",
             f"{remedy}, or set DEDUP_STORE={default_backend()}:PATH",
@@ -150,7 +146,7 @@ def open_store(
     for what the system refuses.
     """
     place = _place(uri)
-    name: Hashable = object() if uri == _MEMORY else uri if place is None else place.lock
+    name: Hashable = object() if uri == MEMORY else uri if place is None else place.lock
     with _guard:
         shared, created = _open.get(name), False
         # One that is away is not shared any more: its openers close it, each when it finds out.
@@ -172,7 +168,7 @@ def open_store(
 
 def _opened(uri: str, place: Place | None, who: str, room: int | None, undo: ExitStack) -> Store:
     """Return the store at *uri*, opened here; *undo* closes it."""
-    if uri == _MEMORY:
+    if uri == MEMORY:
         store: Store = MemoryStore(room=room)
     else:
         store = _open_elsewhere(uri) if place is None else _open_on_disk(place, who, undo)
@@ -256,7 +252,7 @@ def store_exists(uri: str) -> bool:
 
 def _exists(uri: str, place: Place | None) -> bool:
     if place is None:
-        return uri != _MEMORY and bool(_module(parse_uri(uri)[0]).store_exists(uri))
+        return uri != MEMORY and bool(_module(parse_uri(uri)[0]).store_exists(uri))
     # Not if this process has it open: closing any handle of a file drops the process's POSIX locks on it, those of
     # SQLite too (sqlite.org/howtocorrupt.html, 2.2).
     with refusals.translated(place.uri, "read"):
@@ -283,7 +279,7 @@ def destroy_store(uri: str) -> bool:
         if name in _open:
             raise refusals.locked(uri)
         if place is None:
-            return uri != _MEMORY and bool(_module(parse_uri(uri)[0]).remove_store(uri))
+            return uri != MEMORY and bool(_module(parse_uri(uri)[0]).remove_store(uri))
         if not _exists(uri, place):
             return False
         with refusals.translated(place.uri, "remove"), held(place.lock, place.uri, "scrapy dedup store reset"):

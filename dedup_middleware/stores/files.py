@@ -24,6 +24,7 @@ from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.errors import ConfigError, StoreCorruptError
 from dedup_middleware.model import now
 from dedup_middleware.stores import refusals
+from dedup_middleware.stores.engines import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +42,6 @@ _MAGIC, _ID_OFFSET = b"SQLite format 3\x00", 68
 #: "DDUP" in ASCII; `file` and every SQLite tool show it.
 APPLICATION_ID = 0x44445550
 
-# Bytes for the caches and buffers of an engine. With more, a page takes as long in LevelDB and RocksDB: "Memory" in
-# docs/benchmarks/measurements.md.
-_MEMORY = {"leveldb": 32 * 2**20, "rocksdb": 64 * 2**20, "sqlite": 128 * 2**20}
 # The limits of the option; SQLite cannot count further.
 _MEMORY_RANGE = (10**6, 2**47)
 _SIZE = re.compile(r"([0-9]{1,15})(KB|MB|GB)?", re.IGNORECASE | re.ASCII)
@@ -73,8 +71,8 @@ class Place:
         path = rest.removesuffix(query)
         # A question mark alone is a mistake, too.
         options = dict(parse_qsl(query[1:] or query, keep_blank_values=True))
-        memory = _size(options.pop("memory", f"{_MEMORY[scheme]}"))
-        is_shared = scheme == "sqlite" and options == {"shared": "1"}
+        memory = _size(options.pop("memory", f"{ENGINES[scheme].memory}"))
+        is_shared = not ENGINES[scheme].is_folder and options == {"shared": "1"}
         why = _why_no_path(path, query)
         if not why and (memory is None or (options and not is_shared)):
             why = "the options are memory=SIZE, such as 128MB, and for sqlite shared=1"
@@ -90,7 +88,7 @@ class Place:
 
     @property
     def is_folder(self) -> bool:
-        return self.scheme != "sqlite"
+        return ENGINES[self.scheme].is_folder
 
     @property
     def lock(self) -> Path:
@@ -207,7 +205,7 @@ def kind_of(path: Path) -> str | None:
         return "sqlite" if start[_ID_OFFSET : _ID_OFFSET + 4] == APPLICATION_ID.to_bytes(4, "big") else None
     with suppress(ValueError, AttributeError):
         kind = loads(start).get("kind")
-        return next((scheme for scheme in ("leveldb", "rocksdb") if kind == _KIND.format(scheme)), None)
+        return next((name for name, each in ENGINES.items() if each.is_folder and kind == _KIND.format(name)), None)
     return None
 
 

@@ -19,6 +19,7 @@ from dedup_middleware.errors import (
     StoreLockedError,
     UnreadableError,
 )
+from dedup_middleware.stores.engines import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +67,7 @@ def corrupt(uri: str, detail: str) -> StoreCorruptError:
 def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     """Return the error for a store that another process, *holder* if it is known, has open."""
     shown, who = named(uri), "" if holder is None else f", {holder.name}"
-    is_shared = not shown.startswith(("leveldb:", "rocksdb:", "sqlite:")) or "shared=1" in shown
+    is_shared = shown.partition(":")[0] not in ENGINES or "shared=1" in shown
     instead = "" if is_shared else f". To crawl meanwhile, {ANOTHER}, or all crawls to sqlite:PATH?shared=1"
     return StoreLockedError(
         f"the store {shown} is in use by another crawl or program{who}", f"wait until it ends{instead}", holder

@@ -128,12 +128,7 @@ class BodyDigests:
             ours = ""
         how = (
             (READING, ours, etree.LXML_VERSION, etree.LIBXML_VERSION),
-            (config.extractor, EXTRACTORS.version(config.extractor), config.fingerprint),
-            (
-                config.threshold,
-                config.reworded.value,
-                config.item_fields,
-            ),  # for the items of a duplicate that is not read again
+            (EXTRACTORS.version(config.extractor), *config.deciding),
             (budget.MAX_ELEMENTS, budget.MAX_CLAUSES, budget.MAX_MILLISECONDS, TEXT_LIMIT),
         )
         # Processors have instructions for SHA-256.

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from beside import beside
 from crawling import environment
 from engines import ENGINES, need
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from dedup_middleware.stores import OpenStore
 
 SCHEME = "test-scheme"
 
@@ -53,6 +56,15 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def uri(backend: str, path: Path) -> str:
     return f"{backend}:{path}"
+
+
+@pytest.fixture
+def pair(uri: str) -> Iterator[tuple[OpenStore, OpenStore]]:
+    """Return two workers on one store."""
+    one, other = beside(uri, SCHEME), beside(uri, SCHEME)
+    yield one, other
+    one.close()
+    other.close()
 
 
 @pytest.fixture

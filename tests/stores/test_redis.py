@@ -39,15 +39,6 @@ def uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def pair(uri: str) -> Iterator[tuple[OpenStore, OpenStore]]:
-    """Return two workers on one store."""
-    one, other = beside(uri, SCHEME), beside(uri, SCHEME)
-    yield one, other
-    one.close()
-    other.close()
-
-
-@pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the scripts that are sent, as they are."""
     sent: list[str] = []

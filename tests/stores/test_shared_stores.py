@@ -20,7 +20,7 @@ from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -39,18 +39,9 @@ def shared_uri(tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=KINDS)
-def any_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     need(request.param)
     return uri_of(request.param, tmp_path, request)
-
-
-@pytest.fixture
-def pair(any_uri: str) -> Iterator[tuple[OpenStore, OpenStore]]:
-    """Return two workers on one store."""
-    one, other = beside(any_uri, SCHEME), beside(any_uri, SCHEME)
-    yield one, other
-    one.close()
-    other.close()
 
 
 class Machine(RuleBasedStateMachine):
@@ -136,11 +127,11 @@ store.close()
 """
 
 
-def test_what_processes_count_together_is_counted_once_each(any_uri: str) -> None:
-    command = [sys.executable, "-c", _COUNTER, any_uri]
+def test_what_processes_count_together_is_counted_once_each(uri: str) -> None:
+    command = [sys.executable, "-c", _COUNTER, uri]
     processes = [subprocess.Popen(command, env=environment()) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
-    store = open_store(any_uri, fingerprint_scheme=SCHEME)
+    store = open_store(uri, fingerprint_scheme=SCHEME)
     assert store.get_many([b"count"]) == [b"300"]
     store.close()
 
@@ -184,24 +175,24 @@ def test_a_worker_is_at_work_until_it_closes_the_store(
     assert not one.is_at_work(other.worker)
 
 
-def test_a_worker_is_at_work_until_its_process_ends(any_uri: str, hold: Hold, monkeypatch) -> None:
+def test_a_worker_is_at_work_until_its_process_ends(uri: str, hold: Hold, monkeypatch) -> None:
     monkeypatch.setenv("LEASE", "1")
-    store = open_store(any_uri, fingerprint_scheme=SCHEME)
-    with hold(any_uri) as process:
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    with hold(uri) as process:
         # It has written its name.
         (value,) = store.get_many([b"held"])
         assert value is not None
         assert store.is_at_work(value)
         with pytest.raises(StoreLockedError):
-            destroy_store(any_uri)
+            destroy_store(uri)
         process.kill()
         process.wait()
         store.close()
-        store = open_store(any_uri, fingerprint_scheme=SCHEME)
+        store = open_store(uri, fingerprint_scheme=SCHEME)
         wait_until(lambda: not store.is_at_work(value))
     store.close()
-    assert destroy_store(any_uri)
-    assert not store_exists(any_uri)
+    assert destroy_store(uri)
+    assert not store_exists(uri)
 
 
 def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) -> None:
