@@ -200,15 +200,16 @@ def is_passing(text: str) -> bool:
     >>> [is_passing(text) for text in ("28 November 2026", "2 hours ago", "4 min read", "1,113 views", "14 days")]
     [True, True, True, True, False]
     """
-    if len(text) > _MAX_DATE:
+    if len(text) > _MAX_DATE or not has_number(text):
         return False
-    if _ISO.fullmatch(text.strip()) or _READING.search(folded(text)):
+    line = folded(text)
+    if _ISO.fullmatch(text.strip()) or _READING.search(line):
         return True
-    bare = _without_times(folded(text), " ")
+    bare = _without_times(line, " ")
     words = _WORDS.findall(bare)
     if not has_number(bare):
         # "25:23" may be the score of a set.
-        return has_number(text) and all(map(_PUBLISHED.fullmatch, words)) and _CLOCK.fullmatch(text.strip()) is None
+        return all(map(_PUBLISHED.fullmatch, words)) and _CLOCK.fullmatch(text.strip()) is None
     return bool(words) and (_AGO.search(bare) is not None or all(map(_READERS.match, words)))
 
 

@@ -72,16 +72,19 @@ def icon_of(element: _Element) -> str:
     if "-" in element.tag:
         values = [value for name, value in _attributes(element) if name not in _LAYOUT]
         return f"{element.tag} {_line(' '.join(values))}" if values else ""
-    shown = [
-        value
-        for name, value in _attributes(element)
-        if name in {"class", "aria-label", "title"} or (name.startswith("data-") and not value.isdecimal())
-    ]
-    if drawn := _DRAWN.search(element.get("style") or ""):
+    shown, drawn = list[str](), None
+    # Some sixty elements of a page are looked at.
+    for name, value in _attributes(element):
+        if name in _SHOWN or (name[:5] == "data-" and not value.isdecimal()):
+            shown.append(value)
+        elif name == "style" and "url(" in value:
+            drawn = _DRAWN.search(value)
+    if drawn:
         shown.append(picture_of(drawn[1]))
     return f"icon {_line(' '.join(shown))}" if shown else ""
 
 
+_SHOWN = frozenset({"class", "aria-label", "title"})
 # Attributes of a custom element that say where and how large it is.
 _LAYOUT = frozenset({"class", "height", "id", "layout", "sizes", "style", "width"})
 _DRAWN = pattern(r"""url\(\s*["']?([^"')]{1,1000})""")

@@ -119,13 +119,21 @@ def updated(shown: Mapping[bytes, bytes], page: Page) -> Mapping[bytes, bytes]:
         return shown
     found, text = dict(shown), page.fingerprint.digest[:2]
     text = text if any(text) else b"\0\1"
+    new = _with(_NONE, text)
     for hash_ in (*_shown_by(page), PAGES):
-        entry = found.pop(hash_, _NONE)
-        texts = [entry[place : place + 2] for place in range(1, len(_NONE), 2)]
-        if text not in texts and b"\0\0" in texts:
-            texts[texts.index(b"\0\0")] = text
-        found[hash_] = b"".join((bytes([entry[0] + 1]), *texts))
+        entry = found.pop(hash_, None)
+        found[hash_] = new if entry is None else _with(entry, text)
     extra = len(found) - MAX_SHOWN
-    for hash_ in sorted(found, key=lambda h: found[h][0] > 1)[:extra] if extra > 0 else ():
-        del found[hash_]
+    if extra > 0:
+        rare = [hash_ for hash_, entry in found.items() if entry[0] == 1]
+        for hash_ in [*rare, *found][:extra]:
+            found.pop(hash_, None)
     return found
+
+
+def _with(entry: bytes, text: bytes) -> bytes:
+    """Return an *entry* with one page more, of this *text*."""
+    texts = [entry[place : place + 2] for place in range(1, len(entry), 2)]
+    if text not in texts and b"\0\0" in texts:
+        texts[texts.index(b"\0\0")] = text
+    return b"".join((bytes([entry[0] + 1]), *texts))
