@@ -64,17 +64,22 @@ class Candidates:
         if self.threshold == 1 or len(match.original.hashes) < _MIN_CLAUSE_SHARE * len(distinctive.holders):
             return False
         weights = page.fingerprint.weights
-        missing = {h for h in distinctive.beside(match.original) if h not in match.original.hashes}
-        own = sum(weights[h] for h in missing)
-        counted = sum(weights[h] for h in distinctive.beside(match.original))
+        beside = distinctive.beside(match.original)
+        missing = beside - match.original.hashes
+        left = sum(map(weights.__getitem__, missing))
+        counted = sum(map(weights.__getitem__, beside))
+        needed = MIN_IN_PIECES * counted - (counted - left)
+        if needed <= 0:
+            return True
         there = reduced_once("\n".join(self.index.text(match.original.number))).replace("\n", "")
-        pieces = 0
         for clause in set(reduced_once("\n".join(page.paragraphs)).split("\n")):
-            if self.hash_clause(clause) in missing and any(
-                clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in there for n in range(3)
-            ):
-                pieces += weights[self.hash_clause(clause)]
-        return counted - own + pieces >= MIN_IN_PIECES * counted
+            if not 0 < needed <= left:
+                break
+            if (hash_ := self.hash_clause(clause)) in missing:
+                left -= weights[hash_]
+                if any(clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in there for n in range(3)):
+                    needed -= weights[hash_]
+        return needed <= 0
 
 
 def match_of(page: Page, original: StoredPage, distinctive: Distinctive) -> Match:
