@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import scrapy
 from crawling import run_job, run_scrapy, write_job
@@ -15,7 +16,9 @@ from test_crashes import FEED
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks.page_changes import changes_between
+from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.model import Changes
+from dedup_middleware.records.file import RecordedChanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -272,7 +275,11 @@ def test_an_item_whose_markup_has_changed_is_kept(tmp_path: Path, paper, was: st
 
     crawled(tmp_path, steps(was), **DROP)
     assert crawled(tmp_path, steps(was), **DROP).kept == []
-    assert len(crawled(tmp_path, steps(now), **DROP).kept) == 5
+    found = crawled(tmp_path, steps(now), **DROP)
+    assert len(found.kept) == 5
+    changes = [record["changes"] for record in found.records if record.get("verdict") == "changed"]
+    # Where no sentence shows it, the field is named.
+    assert [change_lines(msgspec.convert(each, RecordedChanges)) for each in changes] == [["text: changed"]] * 5
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ MAX_SENTENCES = 5_000
 SAME_SENTENCE = 0.5
 # Sentences that are looked at for the one that another one replaces.
 _NEAR = 5
-#: Stands for a change that no sentence and no value shows.
-NOT_SHOWN = "(markup, letter case, or text beyond what is stored)"
+#: A text that has changed where no sentence shows it: in its markup or letter case, or beyond what is stored.
+NOT_SHOWN = ("text", "", "")
 
 
 def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is_cut: bool = False) -> Changes:
@@ -40,14 +40,14 @@ def changes_of(page: Page, stored: StoredPage, text: Sequence[str] | None, *, is
     """
     here, there = page.features or PageFeatures(), stored.features or PageFeatures()
     if text is None:
-        found = Changes(inserted=() if page.fingerprint.digest == stored.digest else (NOT_SHOWN,))
+        found = Changes(values=() if page.fingerprint.digest == stored.digest else (NOT_SHOWN,))
     else:
         found = changes_between(text, page.paragraphs)
         if is_cut and not found and page.fingerprint.exact_digest != stored.exact_digest:
-            found = Changes(inserted=(NOT_SHOWN,))
+            found = Changes(values=(NOT_SHOWN,))
     names = (("title", there.title, here.title), ("heading", there.heading, here.heading))
     renamed = tuple(each for each in names if titles.row_of(each[1]) != titles.row_of(each[2]))
-    return found._replace(values=renamed, is_shown_otherwise=here.marks != there.marks)
+    return found._replace(values=(*renamed, *found.values), is_shown_otherwise=here.marks != there.marks)
 
 
 def item_changes(
@@ -70,7 +70,7 @@ def item_changes(
         if old in gone:
             gone.remove(old)
     found = found._replace(values=(*changed, *((name, old, "") for name, old in gone)))
-    return found or Changes(inserted=(NOT_SHOWN,))
+    return found or Changes(values=(NOT_SHOWN,))
 
 
 def changes_between(before: Iterable[str], now: Iterable[str]) -> Changes:

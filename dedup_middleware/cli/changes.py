@@ -91,8 +91,8 @@ def change_lines(changes: RecordedChanges | None) -> list[str]:
         return []
     lines = []
     for name, old, new in changes.by_field():
-        change = f"{old} -> {new}" if old and new else f"- {old}" if old else f"+ {new}"
-        lines.append(one_line(change if name == TEXT else f"{name}: {change}"))
+        change = f"{old} -> {new}" if old and new else f"- {old}" if old else f"+ {new}" if new else ""
+        lines.append(one_line(change if change and name == TEXT else f"{name}: {change or 'changed'}"))
     return [*lines, "(pictures, media, files, formulas or form values)"] if changes.shown_otherwise else lines
 
 

@@ -75,7 +75,7 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     shown_otherwise: bool = False
     """Whether pictures, media, files, formulas or form values are others."""
     values: list[tuple[str, str, str]] = []
-    """Title, heading and fields of items: the name, what it was and what it is, empty for nothing."""
+    """Title, heading, fields of items, and a text of which no sentence shows the change: name, before, after."""
 
     def by_field(self) -> Iterator[tuple[str, str, str]]:
         """Yield each change: the field, what it was and what it is; empty for nothing."""

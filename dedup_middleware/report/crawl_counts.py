@@ -231,8 +231,9 @@ def _changed(record: Record) -> dict[str, Any]:
     cut = [
         [one_line(text if name == TEXT else f"{name}: {text}", EVIDENCE_CHARACTERS) if text else None for text in pair]
         for name, *pair in rows
+        if any(pair)
     ]
-    is_otherwise = changes is not None and changes.shown_otherwise
+    is_otherwise = changes is not None and (changes.shown_otherwise or len(cut) < len(rows))
     return {
         "url": record.url,
         "crawl": record.crawl,
