@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import zlib
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
-from functools import cached_property
-from http.client import parse_headers
+from functools import cached_property, partial
+from importlib import import_module
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import xxhash
 
@@ -28,7 +29,7 @@ from dedup_middleware.common.registry import required
 from dedup_middleware.common.urls import host_of, without_secrets
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
-from dedup_middleware.extraction.plain import text_type
+from dedup_middleware.extraction.plain import PLAIN, text_type
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.schema import whole_text_key
 from dedup_middleware.model import TEXT_LIMIT
@@ -37,8 +38,7 @@ from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.visits.page_reader import PageReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from email.message import Message
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from dedup_middleware.fingerprints import Fingerprinter
@@ -49,25 +49,40 @@ if TYPE_CHECKING:
 _ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc or .warc.gz"
 #: Bytes of a line, or of a page: more than twice of what a crawl checks by default.
 MAX_BYTES = 24 * 2**20
-# Bytes of the first line of a record of a WARC, of a response and of a chunk; bytes that are skipped at once.
-_MAX_LINE, _SKIPPED = 2**16, 2**20
+# Bytes of a line and of the headers of a record of a WARC, or of a response; bytes that are skipped at once.
+_MAX_LINE, _MAX_HEADERS, _SKIPPED = 2**16, 2**20, 2**20
+# What begins a record, and a chunk.
+_RECORD, _CHUNK = re.compile(rb"WARC/\d\.\d+\s*\Z"), re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?\n\Z")
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)")
+# Records of a WARC that may be pages, and those that belong to others.
+_PAGES, _NO_PAGES = {"response", "resource", "conversion"}, {"warcinfo", "request", "metadata"}
 # A column of Parquet may unpack to so many times its size, or bytes, in a row group: Parquet packs in pages of 1 MB.
 _MAX_COLUMN_RATIO, _MAX_COLUMN = 100, 64 * 2**20
+# s3://bucket, of which a path has one slash; a drive of Windows has one letter.
+_URL = re.compile(r"[A-Za-z][\w.+-]+:[/\\]")
 #: Records that are not pages and that are named.
 NAMED = 20
 _COLUMNS = frozenset({"url", "html", "body", "text", "title", "encoding", "status", "time"})
 
 
 class NotAPageError(ValueError):
-    """A record is not a page, for a reason, of which there are few, with a detail."""
+    """A record is not a page, for a *reason*, of which there are few, with a *detail*."""
 
     def __init__(self, reason: str, detail: object = "") -> None:
-        super().__init__(f"{reason} ({detail!s:.200})" if detail else reason)
+        # The arguments are what another process makes it of.
+        super().__init__(reason, f"{detail!s:.200}")
         self.reason = reason
+
+    def __str__(self) -> str:
+        reason, detail = self.args
+        return f"{reason} ({detail})" if detail else reason
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
-    """Return the archives at *paths*, those in a folder by name; :class:`ConfigError` if one cannot be opened."""
+    """Return the archives at *paths*, those in a folder by name; :class:`ConfigError` if one cannot be opened.
+
+    Paths are absolute: the workers of a cluster have working directories of their own.
+    """
     found = [file for path in paths for file in _files_at(path)]
     for file in found:
         # Rather than after an hour of other files.
@@ -77,7 +92,10 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
 
 
 def _files_at(path: Path) -> list[Path]:
+    if _URL.match(str(path)):
+        raise ConfigError(f"{path} is not a path of a file system", "mount it on every machine, or copy it")
     try:
+        path = path.absolute()
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         files = [file for file in files if _ending_of(file) in _FORMATS]
         for file in files:
@@ -95,31 +113,41 @@ def _ending_of(path: Path) -> str:
     return name[name.rfind(".") :] if "." in name else ""
 
 
-def entries(path: Path, part: int = 0, parts: int = 1) -> Iterator[tuple[int, tuple[PageContent, str] | NotAPageError]]:
-    """Yield every *parts*-th record of the archive at *path* with its number: a page and its time, or what it is not.
-
-    A time is empty, or ISO 8601, UTC, to the second.
-    """
-    read, parse = _FORMATS[_ending_of(path)]
+def records(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each record of the archive at *path*, as `entry` takes it, with its number; it can be pickled."""
     number = 0
     try:
-        for number, record in enumerate(read(path), 1):
-            if number % parts != part:
-                continue
-            try:
-                if number >= FILE_RECORDS:
-                    yield number, NotAPageError("too many records in a file")
-                elif (fields := parse(record)) is not None:
-                    yield number, _entry(fields)
-            except NotAPageError as error:
-                yield number, error
-            except Exception as error:  # noqa: BLE001 - headers, encodings and times of others
-                yield number, NotAPageError("cannot be parsed", error)
+        open_file(path).close()
+    except OSError as error:
+        # Of a worker that lacks the files of the others.
+        raise ConfigError(f"{path} cannot be read ({error})", "mount it at this path on every machine") from error
+    try:
+        for number, record in enumerate(_FORMATS[_ending_of(path)][0](path), 1):
+            yield number, record
     except ConfigError:
         raise
     except Exception as error:  # noqa: BLE001 - what the readers of three formats raise for broken files
-        if part == 0:
-            yield number + 1, NotAPageError("broken from here on", error)
+        yield number + 1, NotAPageError("broken from here on", error)
+
+
+def entry(path: Path, number: int, record: Any) -> tuple[PageContent, str] | NotAPageError | None:
+    """Return the page of a *record* of the archive at *path* and its time, what it is not, or nothing for no record.
+
+    A time is empty, or ISO 8601, UTC, to the second.
+    """
+    if isinstance(record, NotAPageError):
+        return record
+    try:
+        if number >= FILE_RECORDS:
+            return NotAPageError("too many records in a file")
+        fields = _FORMATS[_ending_of(path)][1](record)
+        return None if fields is None else _page(fields)
+    except NotAPageError as error:
+        return error
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - headers, encodings and times of others
+        return NotAPageError("cannot be parsed", error)
 
 
 def _lines(path: Path) -> Iterator[bytes | None]:
@@ -156,77 +184,243 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 raise UnreadableError(f"its column {column.path_in_schema} unpacks to more than {most} bytes")
         for batch in file.iter_batches(batch_size=256, row_groups=[group], columns=names):
             for row in range(batch.num_rows):
-                yield {name: batch.column(name)[row] for name in names}
+                yield {name: batch.column(name)[row].as_py() for name in names}
 
 
-def _row(scalars: dict[str, Any]) -> dict[str, Any]:
-    record = {name: scalar.as_py() for name, scalar in scalars.items()}
+def _row(record: dict[str, Any]) -> dict[str, Any]:
     if any(isinstance(value, (str, bytes)) and len(value) > MAX_BYTES for value in record.values()):
         raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
     return record
 
 
-def _records(path: Path) -> Iterator[tuple[Message, bytes]]:
-    """Yield the headers and the content of each record of a WARC; `parse_headers` is bounded."""
-    with bounded.opened(path) as file:
-        while line := file.readline(_MAX_LINE):
-            if not line.strip():
-                continue
-            if not line.startswith(b"WARC/"):
-                raise UnreadableError("it is not a WARC")
-            headers = parse_headers(file)
-            left = max(0, int(headers["Content-Length"]))
-            content = file.read(min(left, MAX_BYTES))
-            yield headers, content
-            left -= len(content)
-            while left and (skipped := file.read(min(left, _SKIPPED))):
-                left -= len(skipped)
+class _Rereadable:
+    """A file, of which what was read last can be read again."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._again = BytesIO()
+
+    def read(self, size: int) -> bytes:
+        found = self._again.read(size)
+        return found + self._file.read(size - len(found)) if len(found) < size else found
+
+    def line(self) -> bytes:
+        found = self._again.readline(_MAX_LINE)
+        is_whole = found.endswith(b"\n") or len(found) == _MAX_LINE
+        return found if is_whole else found + self._file.readline(_MAX_LINE - len(found))
+
+    def again(self, data: bytes) -> None:
+        self._again = BytesIO(data + self._again.read())
 
 
-def _response(record: tuple[Message, bytes]) -> dict[str, Any] | None:
-    warc, content = record
+def _records(path: Path) -> Iterator[tuple[dict[str, str], bytes, bool] | NotAPageError]:
+    """Yield headers, content, and whether it is cut at `MAX_BYTES`, of each record of a WARC, or what is wrong.
+
+    The readers of other libraries end at a wrong length, or take the next records as content. Here the next line that
+    begins a record is looked for, first in what was read.
+    """
+    with bounded.opened(path) as opened:
+        file = _Rereadable(opened)
+        line = _begin(file)
+        if line and not _RECORD.match(line):
+            raise UnreadableError("it is not a WARC")
+        while line:
+            content, left = b"", 0
+            try:
+                headers = _headers(file)
+                length = headers.get("content-length", "")
+                left = int(length) if length.isascii() and length.isdigit() else 0
+                content = file.read(min(left, MAX_BYTES))
+                left -= len(content)
+                is_short = left > 0 and len(content) == MAX_BYTES
+                while left and (skipped := file.read(min(left, _SKIPPED))):
+                    left -= len(skipped)
+                try:
+                    line = _begin(file)
+                except UnreadableError:
+                    # Only the next record is broken.
+                    yield headers, content, is_short
+                    raise
+                _check_end(line, left, length)
+                yield headers, content, is_short
+            except NotAPageError as error:
+                yield error
+                file.again(content + line)
+                while (line := file.line()) and not _RECORD.match(line):
+                    pass
+
+
+def _check_end(line: bytes, left: int, length: str) -> None:
+    """Raise `NotAPageError` unless a record of this *length* has no bytes *left*, and *line* begins the next one."""
+    if left or not length.isdigit() or (line and not _RECORD.match(line)):
+        raise NotAPageError("wrong Content-Length", length)
+
+
+def _begin(file: _Rereadable) -> bytes:
+    """Return the next line that is not empty."""
+    while (line := file.line()) and not line.strip():
+        pass
+    return line
+
+
+def _headers(file: _Rereadable | BytesIO) -> dict[str, str]:
+    """Return the headers that *file* goes on with, by their names in lower case; of equal names, the first.
+
+    Encodings are listed. Lines without a colon are left out.
+    """
+    found, name, left = dict[str, str](), "", _MAX_HEADERS
+    read = file.line if isinstance(file, _Rereadable) else partial(file.readline, _MAX_LINE)
+    while (line := read()).strip():
+        if (left := left - len(line)) < 0:
+            raise NotAPageError("too long", f"headers of more than {_MAX_HEADERS} bytes")
+        text = str(line, "latin-1")
+        if text[0] in " \t" and name:
+            found[name] += f" {text.strip()}"
+            continue
+        name, colon, value = text.partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if not colon:
+            name = ""
+        elif name in found and name.endswith("-encoding"):
+            found[name] += f", {value}"
+        else:
+            name = name if found.setdefault(name, value) == value else ""
+    return found
+
+
+def _response(record: tuple[dict[str, str], bytes, bool]) -> dict[str, Any] | None:
+    warc, content, is_short = record
+    of, kind = warc.get("warc-type", "").lower(), warc.get("content-type", "").lower()
+    if of in _NO_PAGES:
+        return None
+    if of not in _PAGES:
+        raise NotAPageError("a record that is not a page", of)
+    if "warc-segment-number" in warc:
+        raise NotAPageError("a segment of a record", warc["warc-segment-number"])
+    if is_short:
+        raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
+    # Headers are decoded as Latin-1; some writers put a URL in angle brackets.
+    url = warc.get("warc-target-uri", "").strip("<>").encode("latin-1").decode("utf8", "replace")
+    found = _of_http(content, kind) if of == "response" else _content(content, kind)
+    if of == "conversion" and text_type(kind) == PLAIN:
+        # Its lines are the paragraphs of the page that it was made of.
+        found = {"text": str(content, "utf8", "replace")}
+    return {"url": url, "time": warc.get("warc-date"), **found}
+
+
+def _content(content: bytes, kind: str) -> dict[str, Any]:
+    charset = _CHARSET.search(kind)
+    is_page = "html" in kind or text_type(kind)
+    return {"html": content if is_page else None, "kind": kind, "encoding": charset[1] if charset else None}
+
+
+def _of_http(content: bytes, kind: str) -> dict[str, Any]:
     stream = BytesIO(content)
     line = stream.readline(_MAX_LINE)
-    if warc["WARC-Type"] != "response" or not line.startswith(b"HTTP/"):
-        return None
-    http = parse_headers(stream)
-    kind = http.get("Content-Type", "").lower()
-    return {
-        # Headers are decoded as Latin-1; some writers put a URL in angle brackets.
-        "url": (warc["WARC-Target-URI"] or "").strip("<>").encode("latin-1").decode("utf8", "replace"),
-        "html": _body(http, stream) if "html" in kind or text_type(kind) else None,
-        "kind": kind,
-        "encoding": http.get_content_charset(),
-        "status": str(line.split()[1], "ascii"),
-        "time": warc["WARC-Date"],
-    }
+    if not line.startswith(b"HTTP/"):
+        raise NotAPageError("not a response of HTTP", kind)
+    http = _headers(stream)
+    found = _content(stream.read(), http.get("content-type", "").lower())
+    found["status"] = str(line.split()[1], "ascii")
+    if found["html"] is not None and found["status"].startswith("2"):
+        found["html"] = _body(http, found["html"])
+    return found
 
 
-def _body(http: Message, stream: BytesIO) -> bytes:
-    """Return the body of a response as its server meant it, up to `MAX_BYTES`; its archive may have unpacked it."""
-    body = stream.read()
-    if http.get("Transfer-Encoding", "").lower() == "chunked":
+def _body(http: dict[str, str], body: bytes) -> bytes:
+    """Return the *body* of a response as its server meant it; its archive may have unpacked it."""
+    if "chunked" in http.get("transfer-encoding", "").lower():
         body = _joined(body)
-    encoding = http.get("Content-Encoding", "").strip().lower()
-    for form in {"gzip": (16 + zlib.MAX_WBITS,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}.get(encoding, ()):
-        with suppress(zlib.error):
-            return zlib.decompressobj(form).decompress(body, MAX_BYTES)
-    if encoding in ("br", "zstd") and not body.lstrip().startswith(b"<"):
-        raise NotAPageError("packed in another way than gzip or deflate", encoding)
+    for encoding in reversed(http.get("content-encoding", "").lower().split(",")):
+        body = _unpacked(body, encoding.strip())
+        if len(body) > MAX_BYTES:
+            raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
     return body
 
 
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    """Return *body* without its *encoding*, up to a byte more than `MAX_BYTES`; *body* if it is not packed."""
+    unpack = _UNPACKERS.get(encoding)
+    is_packed = b"\0" in body[:1024] if unpack is None else unpack is _of_deflate or not body.lstrip().startswith(b"<")
+    if not is_packed:
+        return body
+    try:
+        if unpack is not None:
+            return unpack(body)
+    except ImportError:
+        pass
+    except Exception as error:
+        raise NotAPageError("cannot be unpacked", error) from error
+    raise NotAPageError("packed in a way that cannot be unpacked here", encoding)
+
+
+def _of_gzip(body: bytes) -> bytes:
+    return _inflated(body, 16 + zlib.MAX_WBITS) if body.startswith(b"\x1f\x8b") else body
+
+
+def _of_deflate(body: bytes) -> bytes:
+    for form in (zlib.MAX_WBITS, -zlib.MAX_WBITS):
+        with suppress(zlib.error):
+            return _inflated(body, form)
+    if body.lstrip().startswith(b"<"):
+        return body
+    raise UnreadableError("neither zlib nor deflate")
+
+
+def _inflated(body: bytes, form: int) -> bytes:
+    """Return what the members of *body* unpack to; what follows the last one is left out."""
+    found = b""
+    while body and len(found) <= MAX_BYTES:
+        member = zlib.decompressobj(form)
+        try:
+            found += member.decompress(body, MAX_BYTES + 1 - len(found))
+        except zlib.error:
+            if not found:
+                raise
+            break
+        body = member.unused_data
+    return found
+
+
+def _of_brotli(body: bytes) -> bytes:
+    brotli = import_module("brotli")
+    stream = brotli.Decompressor()
+    found = cast("bytes", stream.process(body, output_buffer_limit=MAX_BYTES + 1))
+    if not stream.is_finished() and len(found) <= MAX_BYTES:
+        raise UnreadableError("it is cut off")
+    return found
+
+
+def _of_zstd(body: bytes) -> bytes:
+    try:
+        opened = import_module("compression.zstd").ZstdFile(BytesIO(body))
+    except ImportError:
+        opened = import_module("zstandard").ZstdDecompressor().stream_reader(body, read_across_frames=True)
+    return cast("bytes", opened.read(MAX_BYTES + 1))
+
+
+_UNPACKERS: dict[str, Callable[[bytes], bytes]] = {
+    **dict.fromkeys(("gzip", "x-gzip"), _of_gzip),
+    "deflate": _of_deflate,
+    "br": _of_brotli,
+    "zstd": _of_zstd,
+}
+
+
 def _joined(body: bytes) -> bytes:
-    """Return the chunks of *body* as one; *body* as it is, if its archive has done so."""
+    """Return the chunks of *body* as one; *body*, or what is left of it, as it is where it has none."""
     stream, chunks = BytesIO(body), list[bytes]()
-    with suppress(ValueError):
-        while size := int(stream.readline(_MAX_LINE).partition(b";")[0], 16):
-            chunks.append(stream.read(size))
-            stream.readline(_MAX_LINE)
+    while size := _CHUNK.match(line := stream.readline(_MAX_LINE)):
+        chunk, end = stream.read(int(size[1], 16)), stream.readline(2)
+        if not chunk or end not in (b"\r\n", b""):
+            break
+        chunks.append(chunk)
+    else:
+        chunks.append(line + stream.read())
     return b"".join(chunks) or body
 
 
-def _entry(record: dict[str, Any]) -> tuple[PageContent, str]:
+def _page(record: dict[str, Any]) -> tuple[PageContent, str]:
     status = record.get("status")
     if status is not None and str(status)[:1] != "2":
         raise NotAPageError("status is not 2xx", f"{status!r}")
@@ -273,13 +467,13 @@ WHOLE, EQUAL = 1_000_000, 2_000_000
 class Row(NamedTuple):
     """A page as the steps exchange it: numbers, signed and of 64 bits, and its `Read`, pickled, as its content.
 
-    A row with the id -1 is the report on a file, with the refused records as its content. ``text`` is the hash of the
-    text, or ``None`` if the page has too little text to be an original; ``shares`` has the share of each clause in the
-    text, of `WHOLE`.
+    A row with the id -1 is a report, with the refused records as its content. ``host`` is ``None`` if the page cannot
+    be read. ``text`` is the hash of the text, or ``None`` if the page has too little text to be an original.
+    ``shares`` has the share of each clause in the text, of `WHOLE`.
     """
 
     page: int
-    host: int
+    host: int | None
     url: int
     text: int | None
     content: bytes
@@ -325,16 +519,20 @@ class Job:
         # A fingerprinter cannot be sent to another process.
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def rows(self, file: int, path: Path, part: int, parts: int) -> Iterator[Row]:
-        """Yield the pages in a part of the *file*-th archive, and a report on other records. 1 to 6 ms a page."""
+    def rows(self, files: Sequence[Path], found: Iterable[tuple[int, int, Any]]) -> Iterator[Row]:
+        """Yield the pages in the records *found*, with the numbers of file and record, and a report on other records.
+
+        1 to 6 ms a page.
+        """
         counts, first = Counter[str](), list[tuple[int, int, str]]()
-        for number, found in entries(path, part, parts):
-            if not isinstance(found, NotAPageError):
-                yield self._row(file * FILE_RECORDS + number, self._read(*found))
-                continue
-            counts[found.reason] += 1
-            if len(first) < NAMED:
-                first.append((file, number, f"{path}:{number}: {found}"))
+        for file, number, record in found:
+            page = entry(files[file], number, record)
+            if isinstance(page, NotAPageError):
+                counts[page.reason] += 1
+                if len(first) < NAMED:
+                    first.append((file, number, f"{files[file]}:{number}: {page}"))
+            elif page is not None:
+                yield self._row(file * FILE_RECORDS + number, self._read(*page))
         yield Row(-1, 0, 0, None, json.dumps([counts, first]).encode("ascii"), [], [])
 
     def _row(self, position: int, read: Read) -> Row:
@@ -342,7 +540,7 @@ class Job:
         shares = {} if page is None else _shares(page)
         return Row(
             page=position if is_preferred else POSITIONS + position,
-            host=_hash(host_of(read.url)),
+            host=None if page is None else _hash(host_of(read.url)),
             url=_hash(read.url if page is None else page.identities[0].hex()),
             text=number_of(page.fingerprint.digest) if page is not None and shares else None,
             content=pickle.dumps(read),
