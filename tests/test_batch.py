@@ -9,9 +9,11 @@ import os
 import random
 import shutil
 import time
+import zipfile
 from argparse import Namespace
 from collections import Counter
 from functools import partial, partialmethod
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ import pytest
 from crawling import environment, scrapy
 from made_archive import archive
 from prose import article, blog, page, story, zh_story
+from warcs import HTML, archives, http, record
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
@@ -350,6 +353,8 @@ class TestProcesses:
             sql = pairs._CANDIDATE_ROWS.format(most=shown.COUNTED_PAGES + 1)
             rows = [dict(row) for row in tables.rows(f"{sql} ORDER BY p.page")]
             whole = {edge.page: edge.record for edge in pairs.checked(job, rows)}
+            random.Random(1).shuffle(rows)
+            rows.sort(key=lambda row: row["page"])
             of = [[row for row in rows if row["page"] % processes == part] for part in range(processes)]
             parts = [{edge.page: edge.record for edge in pairs.checked(job, some)} for some in of]
         assert {page: record for part in parts for page, record in part.items()} == whole
@@ -373,6 +378,13 @@ def read(path: Path) -> tuple[list[tuple[str, object]], list[str]]:
     refused = [entry.reason for entry in found if isinstance(entry, NotAPageError)]
     pages = [entry[0] for entry in found if not isinstance(entry, NotAPageError)]
     return [(page.url, page.html or page.text) for page in pages], refused
+
+
+def imported_or_none(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
 
 
 def warc_record(url: str, kind: str, status: int, body: str = "<p>café") -> bytes:
@@ -470,6 +482,57 @@ class TestArchives:
         found, refused = read(path)
         assert found == [(f"http://a.example/é/{number}", html) for number in range(5)]
         assert len(refused) == 1
+
+    @pytest.mark.parametrize("made", archives(), ids=lambda made: made.name)
+    def test_no_record_of_a_warc_is_lost_silently(self, tmp_path, made) -> None:
+        path = tmp_path / "archive.warc"
+        path.write_bytes(made.data)
+        found, refused = read(path)
+        pages = {url: body if isinstance(body, bytes) else body.encode() for url, body in found}
+        assert (pages, len(refused)) == (made.pages, made.refused), refused
+
+    def test_what_warcio_reads_is_read_or_counted(self, tmp_path) -> None:
+        iterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
+        for made in archives():
+            path = tmp_path / "archive.warc"
+            path.write_bytes(made.data)
+            try:
+                theirs = [each.rec_type for each in iterator(BytesIO(made.data))]
+            except Exception:  # noqa: BLE001 - it ends at a wrong length
+                continue
+            of_pages = [of for of in theirs if of not in ("warcinfo", "request", "metadata")]
+            found, refused = read(path)
+            assert len(found) + len(refused) >= len(of_pages), made.name
+
+    @pytest.mark.parametrize("encoding", ["br", "zstd"])
+    def test_other_encodings_are_unpacked_where_their_library_is(self, tmp_path, encoding) -> None:
+        names = {"br": ("brotli",), "zstd": ("compression.zstd", "zstandard")}[encoding]
+        library = next((library for name in names if (library := imported_or_none(name))), None)
+        packed = b"\x8b\x03\x80\0\0" if library is None else library.compress(HTML)
+        path = tmp_path / "archive.warc"
+        path.write_bytes(record("response", A, http(packed, f"Content-Encoding: {encoding}\r\n".encode())))
+        expected = ([], ["packed in a way that cannot be unpacked here"]) if library is None else ([(A, HTML)], [])
+        assert read(path) == expected
+
+    @pytest.mark.parametrize("is_packed", [True, False])
+    def test_wacz(self, tmp_path, is_packed) -> None:
+        path = tmp_path / "crawl.wacz"
+        with zipfile.ZipFile(path, "w") as collection:
+            for number in (1, 2):
+                warc = record("response", f"{A}{number}", http())
+                name = f"archive/{number}.warc" + ".gz" * is_packed
+                collection.writestr(name, gzip.compress(warc) if is_packed else warc)
+            collection.writestr("archive/3.warc.gz", gzip.compress(warc)[:-20])
+            collection.writestr("pages/pages.jsonl", "{}")
+        found, refused = read(path)
+        assert (found, refused) == ([(f"{A}1", HTML), (f"{A}2", HTML)], ["broken from here on"])
+
+    def test_the_feeds_of_a_crawl(self, tmp_path) -> None:
+        """In lines and as an array; what an item has beside a page is left out."""
+        lines = [json.dumps({"url": url, "title": "One", "text": "one", "price": 1}) for url in (A, B)]
+        (tmp_path / "feed.jsonl").write_text("\n".join(lines))
+        (tmp_path / "feed.json").write_text("[\n" + ",\n".join(lines) + "\n]")
+        assert [read(tmp_path / name) for name in ("feed.json", "feed.jsonl")] == [([(A, "one"), (B, "one")], [])] * 2
 
     def test_parquet(self, tmp_path) -> None:
         pyarrow = pytest.importorskip("pyarrow")

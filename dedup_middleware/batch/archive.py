@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import zipfile
 import zlib
 from collections import Counter
 from contextlib import suppress
@@ -17,6 +18,7 @@ from datetime import datetime, timezone
 from functools import cached_property, partial
 from importlib import import_module
 from io import BytesIO
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import xxhash
@@ -46,13 +48,13 @@ if TYPE_CHECKING:
     from dedup_middleware.settings import Config
     from dedup_middleware.stores.base import Header
 
-_ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc or .warc.gz"
+_ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc, .warc.gz or .wacz"
 #: Bytes of a line, or of a page: more than twice of what a crawl checks by default.
 MAX_BYTES = 24 * 2**20
 # Bytes of a line and of the headers of a record of a WARC, or of a response; bytes that are skipped at once.
 _MAX_LINE, _MAX_HEADERS, _SKIPPED = 2**16, 2**20, 2**20
 # What begins a record, and a chunk.
-_RECORD, _CHUNK = re.compile(rb"WARC/\d\.\d+\s*\Z"), re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?\n\Z")
+_RECORD, _CHUNK = re.compile(rb"WARC/\d\.\d+\s*\Z"), re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r\n\Z")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)")
 # Records of a WARC that may be pages, and those that belong to others.
 _PAGES, _NO_PAGES = {"response", "resource", "conversion"}, {"warcinfo", "request", "metadata"}
@@ -108,7 +110,7 @@ def _files_at(path: Path) -> list[Path]:
     return files
 
 
-def _ending_of(path: Path) -> str:
+def _ending_of(path: PurePath) -> str:
     name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
     return name[name.rfind(".") :] if "." in name else ""
 
@@ -158,7 +160,9 @@ def _lines(path: Path) -> Iterator[bytes | None]:
 def _object(line: bytes | None) -> dict[str, Any] | None:
     if line is None:
         raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
-    if not line.strip():
+    # A feed of JSON has a bracket on the first and on the last line, and an item on each other one.
+    line = line.strip().removesuffix(b",")
+    if line in (b"", b"[", b"]"):
         return None
     try:
         record = bounded.loads(line)
@@ -213,41 +217,61 @@ class _Rereadable:
         self._again = BytesIO(data + self._again.read())
 
 
+def _collected(path: Path) -> Iterator[tuple[dict[str, str], bytes, bool] | NotAPageError]:
+    """Yield the records of the WARCs in a WACZ, by name, as `_records` does."""
+    with open_file(path) as file, zipfile.ZipFile(file) as collection:
+        for name in sorted(collection.namelist()):
+            if not name.startswith("archive/") or _ending_of(PurePosixPath(name)) != ".warc":
+                continue
+            try:
+                info = collection.getinfo(name)
+                if info.file_size > max(_MAX_COLUMN, _MAX_COLUMN_RATIO * info.compress_size):
+                    raise UnreadableError(f"it unpacks to {info.file_size} bytes")  # noqa: TRY301 - counted as others
+                with collection.open(info) as member:
+                    yield from _records_in(bounded.unpacking(cast("BinaryIO", member)))
+            except UnreadableError as error:
+                yield NotAPageError("broken from here on", f"{name}: {error}")
+
+
 def _records(path: Path) -> Iterator[tuple[dict[str, str], bytes, bool] | NotAPageError]:
+    with bounded.opened(path) as file:
+        yield from _records_in(file)
+
+
+def _records_in(opened: BinaryIO) -> Iterator[tuple[dict[str, str], bytes, bool] | NotAPageError]:
     """Yield headers, content, and whether it is cut at `MAX_BYTES`, of each record of a WARC, or what is wrong.
 
     The readers of other libraries end at a wrong length, or take the next records as content. Here the next line that
     begins a record is looked for, first in what was read.
     """
-    with bounded.opened(path) as opened:
-        file = _Rereadable(opened)
-        line = _begin(file)
-        if line and not _RECORD.match(line):
-            raise UnreadableError("it is not a WARC")
-        while line:
-            content, left = b"", 0
+    file = _Rereadable(opened)
+    line = _begin(file)
+    if line and not _RECORD.match(line):
+        raise UnreadableError("it is not a WARC")
+    while line:
+        content, line, left = b"", b"", 0
+        try:
+            headers = _headers(file)
+            length = headers.get("content-length", "")
+            left = int(length) if length.isascii() and length.isdigit() else 0
+            content = file.read(min(left, MAX_BYTES))
+            left -= len(content)
+            is_short = left > 0 and len(content) == MAX_BYTES
+            while left and (skipped := file.read(min(left, _SKIPPED))):
+                left -= len(skipped)
             try:
-                headers = _headers(file)
-                length = headers.get("content-length", "")
-                left = int(length) if length.isascii() and length.isdigit() else 0
-                content = file.read(min(left, MAX_BYTES))
-                left -= len(content)
-                is_short = left > 0 and len(content) == MAX_BYTES
-                while left and (skipped := file.read(min(left, _SKIPPED))):
-                    left -= len(skipped)
-                try:
-                    line = _begin(file)
-                except UnreadableError:
-                    # Only the next record is broken.
-                    yield headers, content, is_short
-                    raise
-                _check_end(line, left, length)
+                line = _begin(file)
+            except UnreadableError:
+                # Only the next record is broken.
                 yield headers, content, is_short
-            except NotAPageError as error:
-                yield error
-                file.again(content + line)
-                while (line := file.line()) and not _RECORD.match(line):
-                    pass
+                raise
+            _check_end(line, left, length)
+            yield headers, content, is_short
+        except NotAPageError as error:
+            yield error
+            file.again(content + line)
+            while (line := file.line()) and not _RECORD.match(line):
+                pass
 
 
 def _check_end(line: bytes, left: int, length: str) -> None:
@@ -378,6 +402,8 @@ def _inflated(body: bytes, form: int) -> bytes:
             if not found:
                 raise
             break
+        if not member.eof and len(found) <= MAX_BYTES:
+            raise UnreadableError("it is cut off")
         body = member.unused_data
     return found
 
@@ -409,15 +435,18 @@ _UNPACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 def _joined(body: bytes) -> bytes:
     """Return the chunks of *body* as one; *body*, or what is left of it, as it is where it has none."""
-    stream, chunks = BytesIO(body), list[bytes]()
-    while size := _CHUNK.match(line := stream.readline(_MAX_LINE)):
-        chunk, end = stream.read(int(size[1], 16)), stream.readline(2)
-        if not chunk or end not in (b"\r\n", b""):
+    stream, chunks, start = BytesIO(body), list[bytes](), 0
+    while size := _CHUNK.match(stream.readline(_MAX_LINE)):
+        length = int(size[1], 16)
+        if not length:
+            return b"".join(chunks)
+        chunk, end = stream.read(length), stream.readline(2)
+        # Only a later chunk may be cut off: a first line that looks like a length is text.
+        if end != b"\r\n" and (end or not chunks):
             break
         chunks.append(chunk)
-    else:
-        chunks.append(line + stream.read())
-    return b"".join(chunks) or body
+        start = stream.tell()
+    return b"".join([*chunks, body[start:]])
 
 
 def _page(record: dict[str, Any]) -> tuple[PageContent, str]:
@@ -453,6 +482,7 @@ _FORMATS: dict[str, tuple[Callable[[Path], Iterator[Any]], Callable[[Any], dict[
     **dict.fromkeys((".jsonl", ".ndjson", ".jl", ".json"), (_lines, _object)),
     ".parquet": (_rows, _row),
     ".warc": (_records, _response),
+    ".wacz": (_collected, _response),
 }
 
 #: Records of one file, and files.

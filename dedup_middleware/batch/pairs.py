@@ -262,7 +262,7 @@ class _Pairs:
             return
         self._index.host, self._index.shown = host_of(page.url), shown.decode(bytes(rows[0]["shown"]))
         checked = [(self._checked(row, page), row) for row in rows]
-        checked.sort(key=lambda pair: -pair[0].match.score if pair[0].match else 0)
+        checked.sort(key=lambda pair: _rank(*pair))
         for place, (verdict, row) in enumerate(checked):
             if verdict.match is not None:
                 yield self._edge(row["page"], row["other"], place, read, verdict)
@@ -302,6 +302,11 @@ class _Pairs:
         record = self._records.record(visit)
         values = {name: getattr(record, name) for name in FIELDS} | ({"time": read.time} if read.time else {})
         return Edge(page, other, place, int(is_duplicate), score, json.dumps(values).encode("ascii"))
+
+
+def _rank(verdict: Verdict, row: Any) -> tuple[float, int, int]:
+    """Return the place of a candidate, which does not depend on the order of the rows: Spark has none."""
+    return -verdict.match.score if verdict.match else 0.0, -(row["share"] or 0), row["other"] or 0
 
 
 def _distinctive(page: Page, row: Any) -> Distinctive:

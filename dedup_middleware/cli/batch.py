@@ -39,7 +39,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         nargs="+",
         type=Path,
-        help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), in the order of the crawls",
+        help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), .wacz, in the order of the crawls",
     )
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="folder for the results")
     parser.add_argument(
