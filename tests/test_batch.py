@@ -9,25 +9,31 @@ import os
 import random
 import shutil
 import time
+import zipfile
 from argparse import Namespace
 from collections import Counter
 from functools import partial, partialmethod
+from importlib import import_module
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import environment, scrapy
 from made_archive import archive
 from prose import article, blog, page, story, zh_story
+from warcs import HTML, archives, http, record
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
-from dedup_middleware.batch.archive import Job, NotAPageError, entries, files_of
+from dedup_middleware.batch.archive import Job, NotAPageError, entry, files_of, records
 from dedup_middleware.batch.engine import Local, engine, in_processes
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.batch import batch
+from dedup_middleware.common import bounded
 from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.index import shown
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.index.transfer import import_copy
 from dedup_middleware.settings import Config
@@ -35,7 +41,6 @@ from dedup_middleware.stores.base import Header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
 
@@ -208,9 +213,27 @@ def imported(folder: Path) -> str:
 
 
 class TestCommand:
-    def test_an_archive_of_nothing(self, tmp_path) -> None:
-        done = scrapy("dedup", "batch", str(written(tmp_path, [])), "-o", "out", folder=tmp_path, env=environment())
-        assert (done.returncode, done.stdout.splitlines()[0]) == (0, "no pages found")
+    @pytest.mark.parametrize(("lines", "why"), [("", "no records"), ("{\n", "1 × not JSON; ")])
+    def test_an_archive_without_pages_is_an_error(self, tmp_path, lines, why) -> None:
+        (tmp_path / "archive.jsonl").write_text(lines)
+        done = scrapy("dedup", "batch", "archive.jsonl", "-o", "out", folder=tmp_path, env=environment())
+        assert done.returncode == 1
+        assert f"no pages found in 1 file ({why}" in done.stderr
+
+    def test_paths_are_absolute(self, tmp_path, monkeypatch) -> None:
+        """A worker of a cluster has another working directory."""
+        written(tmp_path, [])
+        monkeypatch.chdir(tmp_path)
+        assert files_of([Path("archive.jsonl")]) == files_of([Path()]) == [tmp_path / "archive.jsonl"]
+
+    @pytest.mark.parametrize("url", ["s3://bucket/a.warc.gz", "hdfs://host:8020/a", "https://a.example/a.jsonl"])
+    def test_urls_are_refused(self, url) -> None:
+        with pytest.raises(ConfigError, match="is not a path of a file system"):
+            files_of([Path(url)])
+
+    def test_a_file_that_a_worker_lacks_ends_the_batch(self, tmp_path) -> None:
+        with pytest.raises(ConfigError, match="Mount it at this path on every machine"):
+            next(records(tmp_path / "gone.jsonl"))
 
     def test_a_new_crawl_knows_the_archive(self, tmp_path) -> None:
         pages = [{"url": A, "html": article("First", story(1)), "time": "2019-05-01T08:00:00Z"}]
@@ -273,7 +296,7 @@ class TestCommand:
         assert [*(tmp_path / "out").iterdir()] == []
 
     def test_results_are_their_originals_alone(self, tmp_path) -> None:
-        run_batch(tmp_path, written(tmp_path, []))
+        run_batch(tmp_path, written(tmp_path, [{"url": A, "text": "x"}]))
         assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
 
     def test_a_fingerprint_without_clauses_is_refused(self, tmp_path) -> None:
@@ -281,7 +304,7 @@ class TestCommand:
             run_batch(tmp_path, written(tmp_path, []), fingerprint="shingles")
 
 
-def killed_in_part(part: tuple[int, int]) -> None:
+def killed_in_part(part: tuple[int, int], _: object) -> None:
     if part[0]:
         os._exit(9)
     time.sleep(60)
@@ -302,10 +325,51 @@ class TestProcesses:
             again = {dedup.check(url, html).verdict for url, (html, verdict) in last.items() if verdict == "new"}
         assert again == {"unchanged"}
 
+    @pytest.mark.parametrize("name", ["archive.jsonl.gz", "archive.jsonl"])
+    def test_a_file_is_read_once(self, tmp_path, name, monkeypatch) -> None:
+        """However many processes there are."""
+        text = "".join(json.dumps(page) + "\n" for page in archive(20)).encode()
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+        was, unpacked = bounded.lines, []
+
+        def counted(file, longest):
+            for line in was(file, longest):
+                unpacked.append(len(line) + 1)
+                yield line
+
+        monkeypatch.setattr(bounded, "lines", counted)
+        monkeypatch.setattr("dedup_middleware.batch.engine._PROCESS_BYTES", 1)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+        assert run_batch(tmp_path, tmp_path / name)["pages"] == 20
+        assert sum(unpacked) == len(text)
+
+    @pytest.mark.parametrize("processes", [1, 3])
+    def test_a_site_is_divided_evenly(self, tmp_path, processes) -> None:
+        """By pages: an archive of one site is the most common one."""
+        pages = [{"url": f"http://a.example/{n}", "html": article("Own", story(n % 60))} for n in range(130)]
+        files, job = [written(tmp_path, pages)], Job(config(), Header.new("clauses-2"), "run")
+        with engine(None, files, tmp_path) as tables:
+            pairs.check(tables, job, files, print)
+            sql = pairs._CANDIDATE_ROWS.format(most=shown.COUNTED_PAGES + 1)
+            rows = [dict(row) for row in tables.rows(f"{sql} ORDER BY p.page")]
+            whole = {edge.page: edge.record for edge in pairs.checked(job, rows)}
+            random.Random(1).shuffle(rows)
+            rows.sort(key=lambda row: row["page"])
+            of = [[row for row in rows if row["page"] % processes == part] for part in range(processes)]
+            parts = [{edge.page: edge.record for edge in pairs.checked(job, some)} for some in of]
+        assert {page: record for part in parts for page, record in part.items()} == whole
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
     @pytest.mark.parametrize("task", [killed_in_part, str.upper])
     def test_one_that_fails_ends_the_batch(self, task) -> None:
         with pytest.raises(DedupError, match="has failed, with the error above, or was killed"):
             in_processes(task, 2)
+
+
+def entries(path: Path) -> list[tuple[int, Any]]:
+    """Return the pages of an archive with their times, or why records are not pages, by the number of the record."""
+    found = ((number, entry(path, number, record)) for number, record in records(path))
+    return [(number, each) for number, each in found if each is not None]
 
 
 def read(path: Path) -> tuple[list[tuple[str, object]], list[str]]:
@@ -314,6 +378,13 @@ def read(path: Path) -> tuple[list[tuple[str, object]], list[str]]:
     refused = [entry.reason for entry in found if isinstance(entry, NotAPageError)]
     pages = [entry[0] for entry in found if not isinstance(entry, NotAPageError)]
     return [(page.url, page.html or page.text) for page in pages], refused
+
+
+def imported_or_none(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
 
 
 def warc_record(url: str, kind: str, status: int, body: str = "<p>café") -> bytes:
@@ -357,7 +428,7 @@ class TestArchives:
             "no html, body or text": 1,
             "status is not 2xx": 1,
         }
-        number, first = next(entries(path))
+        number, first = entries(path)[0]
         assert (number, str(first)[:10]) == (1, "not JSON (")
 
     def test_a_packed_file_that_is_cut_off_is_read_as_far_as_it_goes(self, tmp_path) -> None:
@@ -410,13 +481,58 @@ class TestArchives:
                 )
         found, refused = read(path)
         assert found == [(f"http://a.example/é/{number}", html) for number in range(5)]
-        assert refused == ["packed in another way than gzip or deflate"]
+        assert len(refused) == 1
 
-    @pytest.mark.parametrize("parts", [2, 3])
-    def test_parts_are_the_whole(self, tmp_path, parts) -> None:
-        path = written(tmp_path, [{"url": A, "text": str(number)} if number % 4 else {} for number in range(50)])
-        found = sorted((number, str(entry)) for part in range(parts) for number, entry in entries(path, part, parts))
-        assert found == [(number, str(entry)) for number, entry in entries(path)]
+    @pytest.mark.parametrize("made", archives(), ids=lambda made: made.name)
+    def test_no_record_of_a_warc_is_lost_silently(self, tmp_path, made) -> None:
+        path = tmp_path / "archive.warc"
+        path.write_bytes(made.data)
+        found, refused = read(path)
+        pages = {url: body if isinstance(body, bytes) else body.encode() for url, body in found}
+        assert (pages, len(refused)) == (made.pages, made.refused), refused
+
+    def test_what_warcio_reads_is_read_or_counted(self, tmp_path) -> None:
+        iterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
+        for made in archives():
+            path = tmp_path / "archive.warc"
+            path.write_bytes(made.data)
+            try:
+                theirs = [each.rec_type for each in iterator(BytesIO(made.data))]
+            except Exception:  # noqa: BLE001 - it ends at a wrong length
+                continue
+            of_pages = [of for of in theirs if of not in ("warcinfo", "request", "metadata")]
+            found, refused = read(path)
+            assert len(found) + len(refused) >= len(of_pages), made.name
+
+    @pytest.mark.parametrize("encoding", ["br", "zstd"])
+    def test_other_encodings_are_unpacked_where_their_library_is(self, tmp_path, encoding) -> None:
+        names = {"br": ("brotli",), "zstd": ("compression.zstd", "zstandard")}[encoding]
+        library = next((library for name in names if (library := imported_or_none(name))), None)
+        packed = b"\x8b\x03\x80\0\0" if library is None else library.compress(HTML)
+        path = tmp_path / "archive.warc"
+        path.write_bytes(record("response", A, http(packed, f"Content-Encoding: {encoding}\r\n".encode())))
+        expected = ([], ["packed in a way that cannot be unpacked here"]) if library is None else ([(A, HTML)], [])
+        assert read(path) == expected
+
+    @pytest.mark.parametrize("is_packed", [True, False])
+    def test_wacz(self, tmp_path, is_packed) -> None:
+        path = tmp_path / "crawl.wacz"
+        with zipfile.ZipFile(path, "w") as collection:
+            for number in (1, 2):
+                warc = record("response", f"{A}{number}", http())
+                name = f"archive/{number}.warc" + ".gz" * is_packed
+                collection.writestr(name, gzip.compress(warc) if is_packed else warc)
+            collection.writestr("archive/3.warc.gz", gzip.compress(warc)[:-20])
+            collection.writestr("pages/pages.jsonl", "{}")
+        found, refused = read(path)
+        assert (found, refused) == ([(f"{A}1", HTML), (f"{A}2", HTML)], ["broken from here on"])
+
+    def test_the_feeds_of_a_crawl(self, tmp_path) -> None:
+        """In lines and as an array; what an item has beside a page is left out."""
+        lines = [json.dumps({"url": url, "title": "One", "text": "one", "price": 1}) for url in (A, B)]
+        (tmp_path / "feed.jsonl").write_text("\n".join(lines))
+        (tmp_path / "feed.json").write_text("[\n" + ",\n".join(lines) + "\n]")
+        assert [read(tmp_path / name) for name in ("feed.json", "feed.jsonl")] == [([(A, "one"), (B, "one")], [])] * 2
 
     def test_parquet(self, tmp_path) -> None:
         pyarrow = pytest.importorskip("pyarrow")
@@ -448,7 +564,8 @@ class TestArchives:
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: apt-get install default-jre-headless")
 def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     pytest.importorskip("pyspark")
-    paths = [written(tmp_path, archive(25, seed=seed), f"{seed}.jsonl") for seed in (1, 2)]
+    # The first file is larger than its share: all cores extract its pages.
+    paths = [written(tmp_path, archive(count, seed=count), f"{count}.jsonl") for count in (40, 10)]
     run_batch(tmp_path, *paths)
     # For 50 pages, compiling costs more than it saves.
     conf = {
@@ -461,7 +578,7 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     }
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in conf.items()))
     env = environment() | {"SPARK_CONF_DIR": str(tmp_path)}
-    command = ["dedup", "batch", *map(str, paths), "-o", "on-spark", "--json", "--spark", "local[1]"]
+    command = ["dedup", "batch", *(path.name for path in paths), "-o", "on-spark", "--json", "--spark", "local[2]"]
     done = scrapy(*command, folder=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pages"] == 50

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import pickle
-import zlib
+import re
+import zipfile
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from functools import cached_property
-from http.client import parse_headers
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import xxhash
 
 from dedup_middleware.api import PageContent, Reading
+from dedup_middleware.batch import warc
+from dedup_middleware.batch.warc import MAX_BYTES, NotAPageError
 from dedup_middleware.checks.detector import Preferences
 from dedup_middleware.common import bounded
 from dedup_middleware.common.plain_files import open_file
@@ -37,8 +38,7 @@ from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 from dedup_middleware.visits.page_reader import PageReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from email.message import Message
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from dedup_middleware.fingerprints import Fingerprinter
@@ -46,28 +46,21 @@ if TYPE_CHECKING:
     from dedup_middleware.settings import Config
     from dedup_middleware.stores.base import Header
 
-_ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc or .warc.gz"
-#: Bytes of a line, or of a page: more than twice of what a crawl checks by default.
-MAX_BYTES = 24 * 2**20
-# Bytes of the first line of a record of a WARC, of a response and of a chunk; bytes that are skipped at once.
-_MAX_LINE, _SKIPPED = 2**16, 2**20
+_ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc, .warc.gz or .wacz"
 # A column of Parquet may unpack to so many times its size, or bytes, in a row group: Parquet packs in pages of 1 MB.
 _MAX_COLUMN_RATIO, _MAX_COLUMN = 100, 64 * 2**20
+# s3://bucket, of which a path has one slash; a drive of Windows has one letter.
+_URL = re.compile(r"[A-Za-z][\w.+-]+:[/\\]")
 #: Records that are not pages and that are named.
 NAMED = 20
 _COLUMNS = frozenset({"url", "html", "body", "text", "title", "encoding", "status", "time"})
 
 
-class NotAPageError(ValueError):
-    """A record is not a page, for a reason, of which there are few, with a detail."""
-
-    def __init__(self, reason: str, detail: object = "") -> None:
-        super().__init__(f"{reason} ({detail!s:.200})" if detail else reason)
-        self.reason = reason
-
-
 def files_of(paths: Iterable[Path]) -> list[Path]:
-    """Return the archives at *paths*, those in a folder by name; :class:`ConfigError` if one cannot be opened."""
+    """Return the archives at *paths*, those in a folder by name; :class:`ConfigError` if one cannot be opened.
+
+    Paths are absolute: the workers of a cluster have working directories of their own.
+    """
     found = [file for path in paths for file in _files_at(path)]
     for file in found:
         # Rather than after an hour of other files.
@@ -77,7 +70,10 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
 
 
 def _files_at(path: Path) -> list[Path]:
+    if _URL.match(str(path)):
+        raise ConfigError(f"{path} is not a path of a file system", "mount it on every machine, or copy it")
     try:
+        path = path.absolute()
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         files = [file for file in files if _ending_of(file) in _FORMATS]
         for file in files:
@@ -90,36 +86,46 @@ def _files_at(path: Path) -> list[Path]:
     return files
 
 
-def _ending_of(path: Path) -> str:
+def _ending_of(path: PurePath) -> str:
     name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
     return name[name.rfind(".") :] if "." in name else ""
 
 
-def entries(path: Path, part: int = 0, parts: int = 1) -> Iterator[tuple[int, tuple[PageContent, str] | NotAPageError]]:
-    """Yield every *parts*-th record of the archive at *path* with its number: a page and its time, or what it is not.
-
-    A time is empty, or ISO 8601, UTC, to the second.
-    """
-    read, parse = _FORMATS[_ending_of(path)]
+def records(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each record of the archive at *path*, as `entry` takes it, with its number; it can be pickled."""
     number = 0
     try:
-        for number, record in enumerate(read(path), 1):
-            if number % parts != part:
-                continue
-            try:
-                if number >= FILE_RECORDS:
-                    yield number, NotAPageError("too many records in a file")
-                elif (fields := parse(record)) is not None:
-                    yield number, _entry(fields)
-            except NotAPageError as error:
-                yield number, error
-            except Exception as error:  # noqa: BLE001 - headers, encodings and times of others
-                yield number, NotAPageError("cannot be parsed", error)
+        open_file(path).close()
+    except OSError as error:
+        # Of a worker that lacks the files of the others.
+        raise ConfigError(f"{path} cannot be read ({error})", "mount it at this path on every machine") from error
+    try:
+        for number, record in enumerate(_FORMATS[_ending_of(path)][0](path), 1):
+            yield number, record
     except ConfigError:
         raise
     except Exception as error:  # noqa: BLE001 - what the readers of three formats raise for broken files
-        if part == 0:
-            yield number + 1, NotAPageError("broken from here on", error)
+        yield number + 1, NotAPageError("broken from here on", error)
+
+
+def entry(path: Path, number: int, record: Any) -> tuple[PageContent, str] | NotAPageError | None:
+    """Return the page of a *record* of the archive at *path* and its time, what it is not, or nothing for no record.
+
+    A time is empty, or ISO 8601, UTC, to the second.
+    """
+    if isinstance(record, NotAPageError):
+        return record
+    try:
+        if number >= FILE_RECORDS:
+            return NotAPageError("too many records in a file")
+        fields = _FORMATS[_ending_of(path)][1](record)
+        return None if fields is None else _page(fields)
+    except NotAPageError as error:
+        return error
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - headers, encodings and times of others
+        return NotAPageError("cannot be parsed", error)
 
 
 def _lines(path: Path) -> Iterator[bytes | None]:
@@ -130,7 +136,9 @@ def _lines(path: Path) -> Iterator[bytes | None]:
 def _object(line: bytes | None) -> dict[str, Any] | None:
     if line is None:
         raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
-    if not line.strip():
+    # A feed of JSON has a bracket on the first and on the last line, and an item on each other one.
+    line = line.strip().removesuffix(b",")
+    if line in (b"", b"[", b"]"):
         return None
     try:
         record = bounded.loads(line)
@@ -156,77 +164,37 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 raise UnreadableError(f"its column {column.path_in_schema} unpacks to more than {most} bytes")
         for batch in file.iter_batches(batch_size=256, row_groups=[group], columns=names):
             for row in range(batch.num_rows):
-                yield {name: batch.column(name)[row] for name in names}
+                yield {name: batch.column(name)[row].as_py() for name in names}
 
 
-def _row(scalars: dict[str, Any]) -> dict[str, Any]:
-    record = {name: scalar.as_py() for name, scalar in scalars.items()}
+def _row(record: dict[str, Any]) -> dict[str, Any]:
     if any(isinstance(value, (str, bytes)) and len(value) > MAX_BYTES for value in record.values()):
         raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
     return record
 
 
-def _records(path: Path) -> Iterator[tuple[Message, bytes]]:
-    """Yield the headers and the content of each record of a WARC; `parse_headers` is bounded."""
-    with bounded.opened(path) as file:
-        while line := file.readline(_MAX_LINE):
-            if not line.strip():
+def _collected(path: Path) -> Iterator[tuple[dict[str, str], bytes, bool] | NotAPageError]:
+    """Yield the records of the WARCs in a WACZ, by name, as `_records` does."""
+    with open_file(path) as file, zipfile.ZipFile(file) as collection:
+        for name in sorted(collection.namelist()):
+            if not name.startswith("archive/") or _ending_of(PurePosixPath(name)) != ".warc":
                 continue
-            if not line.startswith(b"WARC/"):
-                raise UnreadableError("it is not a WARC")
-            headers = parse_headers(file)
-            left = max(0, int(headers["Content-Length"]))
-            content = file.read(min(left, MAX_BYTES))
-            yield headers, content
-            left -= len(content)
-            while left and (skipped := file.read(min(left, _SKIPPED))):
-                left -= len(skipped)
+            try:
+                info = collection.getinfo(name)
+                if info.file_size > max(_MAX_COLUMN, _MAX_COLUMN_RATIO * info.compress_size):
+                    raise UnreadableError(f"it unpacks to {info.file_size} bytes")  # noqa: TRY301 - counted as others
+                with collection.open(info) as member:
+                    yield from warc.records(bounded.unpacking(cast("BinaryIO", member)))
+            except UnreadableError as error:
+                yield NotAPageError("broken from here on", f"{name}: {error}")
 
 
-def _response(record: tuple[Message, bytes]) -> dict[str, Any] | None:
-    warc, content = record
-    stream = BytesIO(content)
-    line = stream.readline(_MAX_LINE)
-    if warc["WARC-Type"] != "response" or not line.startswith(b"HTTP/"):
-        return None
-    http = parse_headers(stream)
-    kind = http.get("Content-Type", "").lower()
-    return {
-        # Headers are decoded as Latin-1; some writers put a URL in angle brackets.
-        "url": (warc["WARC-Target-URI"] or "").strip("<>").encode("latin-1").decode("utf8", "replace"),
-        "html": _body(http, stream) if "html" in kind or text_type(kind) else None,
-        "kind": kind,
-        "encoding": http.get_content_charset(),
-        "status": str(line.split()[1], "ascii"),
-        "time": warc["WARC-Date"],
-    }
+def _records(path: Path) -> Iterator[tuple[dict[str, str], bytes, bool] | NotAPageError]:
+    with bounded.opened(path) as file:
+        yield from warc.records(file)
 
 
-def _body(http: Message, stream: BytesIO) -> bytes:
-    """Return the body of a response as its server meant it, up to `MAX_BYTES`; its archive may have unpacked it."""
-    body = stream.read()
-    if http.get("Transfer-Encoding", "").lower() == "chunked":
-        body = _joined(body)
-    encoding = http.get("Content-Encoding", "").strip().lower()
-    for form in {"gzip": (16 + zlib.MAX_WBITS,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}.get(encoding, ()):
-        with suppress(zlib.error):
-            return zlib.decompressobj(form).decompress(body, MAX_BYTES)
-    if encoding in ("br", "zstd") and not body.lstrip().startswith(b"<"):
-        raise NotAPageError("packed in another way than gzip or deflate", encoding)
-    return body
-
-
-def _joined(body: bytes) -> bytes:
-    """Return the chunks of *body* as one; *body* as it is, if its archive has done so."""
-    stream, chunks = BytesIO(body), list[bytes]()
-    with suppress(ValueError):
-        while size := int(stream.readline(_MAX_LINE).partition(b";")[0], 16):
-            chunks.append(stream.read(size))
-            stream.readline(_MAX_LINE)
-    return b"".join(chunks) or body
-
-
-def _entry(record: dict[str, Any]) -> tuple[PageContent, str]:
+def _page(record: dict[str, Any]) -> tuple[PageContent, str]:
     status = record.get("status")
     if status is not None and str(status)[:1] != "2":
         raise NotAPageError("status is not 2xx", f"{status!r}")
@@ -258,7 +226,8 @@ def _time(value: object) -> str:
 _FORMATS: dict[str, tuple[Callable[[Path], Iterator[Any]], Callable[[Any], dict[str, Any] | None]]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".jl", ".json"), (_lines, _object)),
     ".parquet": (_rows, _row),
-    ".warc": (_records, _response),
+    ".warc": (_records, warc.page),
+    ".wacz": (_collected, warc.page),
 }
 
 #: Records of one file, and files.
@@ -273,13 +242,13 @@ WHOLE, EQUAL = 1_000_000, 2_000_000
 class Row(NamedTuple):
     """A page as the steps exchange it: numbers, signed and of 64 bits, and its `Read`, pickled, as its content.
 
-    A row with the id -1 is the report on a file, with the refused records as its content. ``text`` is the hash of the
-    text, or ``None`` if the page has too little text to be an original; ``shares`` has the share of each clause in the
-    text, of `WHOLE`.
+    A row with the id -1 is a report, with the refused records as its content. ``host`` is ``None`` if the page cannot
+    be read. ``text`` is the hash of the text, or ``None`` if the page has too little text to be an original.
+    ``shares`` has the share of each clause in the text, of `WHOLE`.
     """
 
     page: int
-    host: int
+    host: int | None
     url: int
     text: int | None
     content: bytes
@@ -325,16 +294,20 @@ class Job:
         # A fingerprinter cannot be sent to another process.
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def rows(self, file: int, path: Path, part: int, parts: int) -> Iterator[Row]:
-        """Yield the pages in a part of the *file*-th archive, and a report on other records. 1 to 6 ms a page."""
+    def rows(self, files: Sequence[Path], found: Iterable[tuple[int, int, Any]]) -> Iterator[Row]:
+        """Yield the pages in the records *found*, with the numbers of file and record, and a report on other records.
+
+        1 to 6 ms a page.
+        """
         counts, first = Counter[str](), list[tuple[int, int, str]]()
-        for number, found in entries(path, part, parts):
-            if not isinstance(found, NotAPageError):
-                yield self._row(file * FILE_RECORDS + number, self._read(*found))
-                continue
-            counts[found.reason] += 1
-            if len(first) < NAMED:
-                first.append((file, number, f"{path}:{number}: {found}"))
+        for file, number, record in found:
+            page = entry(files[file], number, record)
+            if isinstance(page, NotAPageError):
+                counts[page.reason] += 1
+                if len(first) < NAMED:
+                    first.append((file, number, f"{files[file]}:{number}: {page}"))
+            elif page is not None:
+                yield self._row(file * FILE_RECORDS + number, self._read(*page))
         yield Row(-1, 0, 0, None, json.dumps([counts, first]).encode("ascii"), [], [])
 
     def _row(self, position: int, read: Read) -> Row:
@@ -342,7 +315,7 @@ class Job:
         shares = {} if page is None else _shares(page)
         return Row(
             page=position if is_preferred else POSITIONS + position,
-            host=_hash(host_of(read.url)),
+            host=None if page is None else _hash(host_of(read.url)),
             url=_hash(read.url if page is None else page.identities[0].hex()),
             text=number_of(page.fingerprint.digest) if page is not None and shares else None,
             content=pickle.dumps(read),

@@ -9,14 +9,15 @@ import os
 import signal
 import sqlite3
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, cycle, islice
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dedup_middleware.batch.archive import records
 from dedup_middleware.errors import ConfigError, DedupError
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
     from dedup_middleware.batch.archive import Row
 
-    #: Of the number and the path of a file, a part and how many there are: the rows of that part of the file.
-    Reads: TypeAlias = Callable[[int, Path, int, int], Iterator[Row]]
+    #: Of the files, and of records with the numbers of their files and their own: the rows.
+    Reads: TypeAlias = Callable[[Sequence[Path], Iterable[tuple[int, int, Any]]], Iterator[Row]]
     Works: TypeAlias = Callable[[Iterator[Any]], Iterable[Any]]
-    #: Of a part: its number and how many there are.
-    Task: TypeAlias = Callable[[tuple[int, int]], None]
+    #: Of a part, its number and how many there are, and of the values that are dealt to it.
+    Task: TypeAlias = Callable[[tuple[int, int], Iterator[Any]], None]
 
 # SQLite uses the index of a column without a type only where it is compared with another such column. With a
 # write-ahead log, one process can read while another writes.
@@ -64,8 +65,9 @@ class Local:
         self._connection.close()
 
     def read(self, files: Sequence[Path], rows: Reads) -> None:
-        """Fill the tables ``pages`` and ``postings`` with the *rows* of each file and its number."""
-        in_processes(partial(_read, self._path, files, rows), self._processes)
+        """Fill the tables ``pages`` and ``postings`` with the *rows* of all *files*, each of which is read once."""
+        found = (_of_file(number, file) for number, file in enumerate(files))
+        in_processes(partial(_read, self._path, files, rows), self._processes, chain.from_iterable(found))
         self._connection.execute("CREATE INDEX pages_by_id ON pages (page)")
         self._connection.execute("CREATE INDEX pages_by_host ON pages (host, page)")
 
@@ -90,19 +92,27 @@ class Local:
         return self._connection.execute(sql)
 
 
-def in_processes(task: Task, count: int) -> None:
-    """Do the *count* parts of *task*, each in a process; :class:`DedupError` if one fails."""
+def in_processes(task: Task, count: int, values: Iterable[Any] = ()) -> None:
+    """Do each part of *task* in a process, and deal *values* to them; :class:`DedupError` if a process fails."""
     if count == 1:
-        task((0, 1))
+        task((0, 1), iter(values))
         return
     # The same on all platforms; and what a process inherits of SQLite would be damaged.
-    context = get_context("spawn")
-    processes = [context.Process(target=_run, args=(task, (part, count)), daemon=True) for part in range(count)]
-    running = {}
+    context, pipes, running = get_context("spawn"), list[Any](), dict[Any, Any]()
     try:
-        for each in processes:
-            each.start()
-            running[each.sentinel] = each
+        for part in range(count):
+            reader, writer = context.Pipe(duplex=False)
+            process = context.Process(target=_run, args=(task, (part, count), reader), daemon=True)
+            process.start()
+            # Without a reader of its own, this process notices that the other one has ended.
+            reader.close()
+            running[process.sentinel] = process
+            pipes.append(writer)
+        with suppress(BrokenPipeError):
+            for value, pipe in zip(values, cycle(pipes), strict=False):
+                pipe.send(value)
+            for pipe in pipes:
+                pipe.send(None)
         while running:
             ready: Any
             for ready in connection.wait([*running]):
@@ -118,23 +128,30 @@ def in_processes(task: Task, count: int) -> None:
         for each in running.values():
             each.terminate()
             each.join()
+        for pipe in pipes:
+            pipe.close()
 
 
-def _run(task: Task, part: tuple[int, int]) -> None:
+def _run(task: Task, part: tuple[int, int], dealt: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    task(part)
+    with suppress(EOFError):  # the process that started this one was killed
+        task(part, iter(dealt.recv, None))
 
 
-def _read(path: Path, files: Sequence[Path], rows: Reads, part: tuple[int, int]) -> None:
+def _of_file(number: int, path: Path) -> Iterator[tuple[int, int, Any]]:
+    return ((number, *record) for record in records(path))
+
+
+def _read(path: Path, files: Sequence[Path], rows: Reads, _: tuple[int, int], dealt: Iterator[Any]) -> None:
     with closing(_connected(path)) as writing:
-        for some in _pieces(row for number, file in enumerate(files) for row in rows(number, file, *part)):
+        for some in _pieces(rows(files, dealt)):
             postings = ((r.page, r.host, *posting) for r in some for posting in zip(r.clauses, r.shares, strict=True))
             with writing:
                 writing.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?)", (row[:5] for row in some))
                 writing.executemany("INSERT INTO postings VALUES (?, ?, ?, ?)", postings)
 
 
-def _mapped(path: Path, work: Works, sql: str, insert: str, part: tuple[int, int]) -> None:
+def _mapped(path: Path, work: Works, sql: str, insert: str, part: tuple[int, int], _: Iterator[Any]) -> None:
     with closing(_connected(path)) as reading, closing(_connected(path)) as writing:
         for some in _pieces(work(reading.execute(sql, part))):
             with writing:
@@ -167,12 +184,15 @@ class Spark:
         self._kept = StorageLevel.DISK_ONLY
 
     def read(self, files: Sequence[Path], rows: Reads) -> None:
-        parts = -(-self._session.sparkContext.defaultParallelism // (len(files) or 1))
-        tasks = [(number, path, part, parts) for number, path in enumerate(files) for part in range(parts)]
-        numbered = self._session.sparkContext.parallelize(tasks, len(tasks) or 1)
+        context, sizes = self._session.sparkContext, [path.stat().st_size for path in files]
+        found = context.parallelize([*enumerate(files)], len(files) or 1).flatMap(lambda file: _of_file(*file))
+        parts = int(self._session.conf.get("spark.sql.shuffle.partitions"))
+        if max(sizes, default=0) * context.defaultParallelism > sum(sizes):
+            # One core would extract the pages of a large file while the others wait.
+            found = found.repartition(parts)
         columns = "page bigint, host bigint, url bigint, text bigint, content binary"
         columns += ", clauses array<bigint>, shares array<bigint>"
-        self._make("read", numbered.flatMap(lambda task: rows(*task)), columns)
+        self._make("read", found.mapPartitions(partial(rows, files)), columns)
         self._view("pages", "SELECT page, host, url, text, content FROM read")
         self._view("exploded", "SELECT page, host, EXPLODE(ARRAYS_ZIP(clauses, shares)) AS each FROM read")
         self._view("postings", "SELECT page, host, each.clauses AS clause, each.shares AS share FROM exploded")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.common.urls import host_of
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.index import shown
 from dedup_middleware.index.candidates import has_enough, match_of
 from dedup_middleware.index.claims import OpenClaims
@@ -86,9 +86,18 @@ _CANDIDATE_PAIRS = """
             GROUP BY page, other HAVING SUM(share) >= {least}) m
         JOIN pages p ON p.page = m.page JOIN pages o ON o.page = m.other WHERE p.url <> o.url) ranked
     WHERE place <= {most}"""
+# The pages of each host that `shown` counts, and one more.
+_FIRST_OF_HOST = """
+    SELECT p.host, p.page, f.place, p.content FROM (
+        SELECT page, ROW_NUMBER() OVER (PARTITION BY host ORDER BY page) AS place
+        FROM pages WHERE host IS NOT NULL AND page >= 0) f
+    JOIN pages p ON p.page = f.page WHERE f.place <= {most}"""
+# What the earlier pages of a host have shown is the same for all pages after those that are counted.
 _CANDIDATE_ROWS = """
-    SELECT p.host, p.page, p.content, b.boilerplate, b.common, c.other, c.share, o.content AS original
-    FROM pages p LEFT JOIN boilerplate b ON b.page = p.page
+    SELECT p.page, p.content, COALESCE(s.value, l.value) AS shown, b.boilerplate, b.common, c.other, c.share,
+        o.content AS original
+    FROM pages p LEFT JOIN shown s ON s.page = p.page LEFT JOIN shown l ON l.host = p.host AND l.place = {most}
+    LEFT JOIN boilerplate b ON b.page = p.page
     LEFT JOIN candidates c ON c.page = p.page LEFT JOIN pages o ON o.page = c.other
     WHERE p.page >= 0"""
 #: The columns of the table ``edges``.
@@ -121,9 +130,22 @@ def check(
         refused.update(counts)
         named = sorted([*named, *first])[:NAMED]
     ((count,),) = engine.rows(_COUNT)
+    if not count:
+        reasons = ", ".join(f"{number} × {reason}" for reason, number in refused.items())
+        first = f"; {named[0][-1]}" if named else ""
+        raise DedupError(f"no pages found in {plural(len(files), 'file')} ({reasons or 'no records'}{first})")
     tell(f"{count} pages read")
     _find_candidates(engine, job.config.threshold)
-    engine.map("edges", EDGES, partial(checked, job), _CANDIDATE_ROWS, "host, page")
+    first = {"most": shown.COUNTED_PAGES + 1}
+    engine.map(
+        "seen",
+        "page bigint, host bigint, place bigint, value binary",
+        shown_before,
+        _FIRST_OF_HOST.format(**first),
+        "host, page",
+    )
+    engine.table("shown", "SELECT * FROM seen", index="page")
+    engine.map("edges", EDGES, partial(checked, job), _CANDIDATE_ROWS.format(**first), "page")
     duplicates, rounds = find_duplicates(engine)
     tell(f"candidates compared; originals found in {plural(rounds, 'round')}")
     engine.table("chosen", _CHOSEN.format(duplicates=duplicates), index="page")
@@ -183,17 +205,27 @@ class Edge(NamedTuple):
     record: bytes
 
 
-def checked(job: Job, rows: Iterable[Any]) -> Iterator[Edge]:
-    """Yield the edges of pages; *rows* has the pages of each host together, in the order of their ids.
+def shown_before(rows: Iterable[Any]) -> Iterator[tuple[int, int, int, bytes]]:
+    """Yield what the earlier pages of its host have shown before each of *rows*, the first pages of hosts in order."""
+    for host, of_host in groupby(rows, key=itemgetter("host")):
+        found: Mapping[bytes, tuple[int, int]] = {}
+        for row in of_host:
+            yield row["page"], host, row["place"], shown.encode(found)
+            if (page := Read.of(row["content"]).page) is not None:
+                found = shown.updated(found, page)
 
-    A row has a page's ``host``, id (``page``) and ``content``, its ``boilerplate`` and ``common`` clauses (numbers,
-    separated by commas); and, unless the page has no candidates, the id of one of them (``other``), the ``share`` of
-    the text by which it was found, and its content (``original``).
+
+def checked(job: Job, rows: Iterable[Any]) -> Iterator[Edge]:
+    """Yield the edges of pages; *rows* has the rows of each page together.
+
+    A row has a page's id (``page``) and ``content``, what the earlier pages of its host have ``shown``, its
+    ``boilerplate`` and ``common`` clauses (numbers, separated by commas); and, unless the page has no candidates, the
+    id of one of them (``other``), the ``share`` of the text by which it was found, and its content (``original``).
     """
     with closing(open_store("memory:", fingerprint_scheme=job.fingerprint.scheme)) as store:
-        index = _Candidate(store, OpenClaims())
-        for _, of_host in groupby(rows, key=itemgetter("host")):
-            yield from _Host(job, index).edges(of_host)
+        pairs = _Pairs(job, _Candidate(store, OpenClaims()))
+        for _, of_page in groupby(rows, key=itemgetter("page")):
+            yield from pairs.edges([*of_page])
 
 
 class _Candidate(Index):
@@ -214,31 +246,26 @@ class _Candidate(Index):
         return kept_text(self.original)
 
 
-class _Host:
-    """The pages of one host. What they show is noted as in a crawl."""
+class _Pairs:
+    """Compares pages with their candidates."""
 
     def __init__(self, job: Job, index: _Candidate) -> None:
         self._index = index
         self._detector = Detector(index, job.fingerprint.hash, job.config.rules)
         self._records = RecordMaker("", job.run, job.fingerprint.hash)
 
-    def edges(self, rows: Iterable[Any]) -> Iterator[Edge]:
-        """Yield the edges of the pages in *rows*."""
-        index = self._index
-        index.host, index.shown = "", {}
-        for _, of_page in groupby(rows, key=itemgetter("page")):
-            found = [*of_page]
-            read = Read.of(found[0]["content"])
-            yield self._without_original(found[0], read)
-            if (page := read.page) is None:
-                continue
-            index.host = host_of(page.url)
-            checked = [(self._checked(row, page), row) for row in found]
-            checked.sort(key=lambda pair: -pair[0].match.score if pair[0].match else 0)
-            for place, (verdict, row) in enumerate(checked):
-                if verdict.match is not None:
-                    yield self._edge(row["page"], row["other"], place, read, verdict)
-            index.shown = shown.updated(index.shown, page)
+    def edges(self, rows: Sequence[Any]) -> Iterator[Edge]:
+        """Yield the edges of a page, which has these *rows*."""
+        read = Read.of(rows[0]["content"])
+        yield self._without_original(rows[0], read)
+        if (page := read.page) is None:
+            return
+        self._index.host, self._index.shown = host_of(page.url), shown.decode(bytes(rows[0]["shown"]))
+        checked = [(self._checked(row, page), row) for row in rows]
+        checked.sort(key=lambda pair: _rank(*pair))
+        for place, (verdict, row) in enumerate(checked):
+            if verdict.match is not None:
+                yield self._edge(row["page"], row["other"], place, read, verdict)
 
     def _without_original(self, row: Any, read: Read) -> Edge:
         """Return the verdict on a page if no candidate is an original."""
@@ -275,6 +302,11 @@ class _Host:
         record = self._records.record(visit)
         values = {name: getattr(record, name) for name in FIELDS} | ({"time": read.time} if read.time else {})
         return Edge(page, other, place, int(is_duplicate), score, json.dumps(values).encode("ascii"))
+
+
+def _rank(verdict: Verdict, row: Any) -> tuple[float, int, int]:
+    """Return the place of a candidate, which does not depend on the order of the rows: Spark has none."""
+    return -verdict.match.score if verdict.match else 0.0, -(row["share"] or 0), row["other"] or 0
 
 
 def _distinctive(page: Page, row: Any) -> Distinctive:

@@ -39,7 +39,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         nargs="+",
         type=Path,
-        help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), in the order of the crawls",
+        help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), .wacz, in the order of the crawls",
     )
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="folder for the results")
     parser.add_argument(
@@ -86,7 +86,7 @@ def batch(opts: argparse.Namespace, config: Config) -> dict[str, Any]:
 
 def _text(report: dict[str, Any]) -> str:
     verdicts = ", ".join(f"{count} {kind}" for kind, count in report["verdicts"].items())
-    lines = [f"{report['pages']} pages checked: {verdicts}" if report["pages"] else "no pages found"]
+    lines = [f"{report['pages']} pages checked: {verdicts}"]
     lines.append(f"wrote {', '.join(report['files'])} to {report['output']}; the last has the key of the store")
     if report["left_out"]:
         lines.append(f"left out: {', '.join(f'{count} × {why}' for why, count in report['left_out'].items())}")

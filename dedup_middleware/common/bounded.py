@@ -12,7 +12,7 @@ import json
 import lzma
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.errors import UnreadableError
@@ -77,16 +77,21 @@ def opened(path: Path) -> io.BufferedReader:
     """
     file: io.BufferedReader = open_file(path)
     try:
-        start = file.read(len(_XZ))
-        file.seek(0)
-        if start.startswith(_GZIP):
-            return io.BufferedReader(_Unpacking(gzip.GzipFile(fileobj=file), file), io.DEFAULT_BUFFER_SIZE * 8)
-        if start.startswith(_XZ):
-            return io.BufferedReader(_Unpacking(lzma.LZMAFile(file), file), io.DEFAULT_BUFFER_SIZE * 8)
+        return unpacking(file)
     except BaseException:
         file.close()
         raise
-    return file
+
+
+def unpacking(file: Any) -> io.BufferedReader:
+    """Return *file*, which can be read again from its start, or what unpacks it; as `opened` does."""
+    start = file.read(len(_XZ))
+    file.seek(0)
+    if start.startswith(_GZIP):
+        return io.BufferedReader(_Unpacking(gzip.GzipFile(fileobj=file), file), io.DEFAULT_BUFFER_SIZE * 8)
+    if start.startswith(_XZ):
+        return io.BufferedReader(_Unpacking(lzma.LZMAFile(file), file), io.DEFAULT_BUFFER_SIZE * 8)
+    return cast("io.BufferedReader", file)
 
 
 class _Unpacking(io.RawIOBase):

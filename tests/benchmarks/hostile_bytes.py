@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from scrapy.settings import Settings
 
-from dedup_middleware.batch.archive import NotAPageError, entries
+from dedup_middleware.batch.archive import NotAPageError, entry, records
 from dedup_middleware.cli.compare import recorded_pages
 from dedup_middleware.errors import DedupError, UnreadableError
 from dedup_middleware.index import dropped_items, schema
@@ -156,8 +156,8 @@ def _page() -> Any:
 
 def archive(path: Path) -> str:
     """Return how many pages an archive has, and what was refused of it."""
-    found = [entry for _, entry in islice(entries(path), 1000)]
-    refused = [entry.reason for entry in found if isinstance(entry, NotAPageError)]
+    found = [entry(path, number, record) for number, record in islice(records(path), 1000)]
+    refused = [each.reason for each in found if isinstance(each, NotAPageError)]
     return f"{len(found) - len(refused)} pages, refused {dict(Counter(refused))}"
 
 
