@@ -208,7 +208,7 @@ class Edge(NamedTuple):
 def shown_before(rows: Iterable[Any]) -> Iterator[tuple[int, int, int, bytes]]:
     """Yield what the earlier pages of its host have shown before each of *rows*, the first pages of hosts in order."""
     for host, of_host in groupby(rows, key=itemgetter("host")):
-        found: Mapping[bytes, tuple[int, int]] = {}
+        found: Mapping[bytes, bytes] = {}
         for row in of_host:
             yield row["page"], host, row["place"], shown.encode(found)
             if (page := Read.of(row["content"]).page) is not None:

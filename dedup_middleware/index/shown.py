@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: Beside so many texts of a host something is frame; on so many of its pages, and on half of them, it is the site's.
 SEVERAL = 3
-#: Pages of a host that are counted, the first so many and one in four: then what is the site's stays the site's.
-COUNTED_PAGES, ALL_COUNTED = 100, 20
+#: Pages of a host that are counted: after these, what is the site's stays the site's.
+COUNTED_PAGES = 100
 #: Entries of a host, 11 bytes each: what one page alone shows makes room first.
 MAX_SHOWN = 512
 # Short lines of one page that are counted.
@@ -115,9 +115,7 @@ def encode(shown: Mapping[bytes, bytes]) -> bytes:
 
 def updated(shown: Mapping[bytes, bytes], page: Page) -> Mapping[bytes, bytes]:
     """Return what a host has *shown* with what a new *page* of it shows; *shown* itself once enough are counted."""
-    number = shown.get(PAGES, _NONE)[0]
-    # The value is written anew for each: after some pages, one in four teaches as much.
-    if number >= COUNTED_PAGES or (number >= ALL_COUNTED and fast_hash(page.url)[0] % 4):
+    if shown.get(PAGES, _NONE)[0] >= COUNTED_PAGES:
         return shown
     found, text = dict(shown), page.fingerprint.digest[:2]
     text = text if any(text) else b"\0\1"
