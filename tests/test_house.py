@@ -20,9 +20,10 @@ else:
 import dedup_middleware
 from dedup_middleware import errors
 from dedup_middleware.errors import DedupError
+from dedup_middleware.order.forms import FormLast
 from dedup_middleware.plugin import addon
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
+from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import Record
 from dedup_middleware.settings import SETTINGS
 
@@ -42,18 +43,18 @@ FLOORS = (
     ("index",),
     ("items",),
     ("checks",),
-    ("order",),
     ("settings",),
     ("visits",),
     ("records",),
     ("driver",),
     ("api",),
     ("plugin", "__init__"),
+    ("order",),
     ("methods", "batch", "report"),
     ("cli",),
 )
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
-SCRAPY = {"plugin", "cli"}
+SCRAPY = {"plugin", "order", "cli"}
 MAX_LINES = 600
 
 
@@ -104,7 +105,7 @@ def lazily_opened(module: Path) -> set[str]:
     return {"plugin.addon"} if name_of(module) == "__init__" else set()
 
 
-def test_scrapy_stops_at_the_plugin() -> None:
+def test_scrapy_stops_at_the_plugin_and_the_order() -> None:
     scrapy = {"scrapy", "twisted"}
     others = [module for module in MODULES if room_of(name_of(module)) not in SCRAPY]
     assert [name_of(m) for m in others if {name.partition(".")[0] for name in imported(m)} & scrapy] == []
@@ -122,7 +123,7 @@ def test_all_floors_but_the_top_load_where_scrapy_is_not_installed() -> None:
 
 
 def test_a_crawl_loads_and_compiles_nothing_that_it_may_not_need() -> None:
-    paths = [path for _, path, _ in addon.COMPONENTS] + [addon._QUEUE]
+    paths = [path for _, path, _ in addon.COMPONENTS] + ["dedup_middleware.order.door.TwoTierQueue"]
     unneeded = {*("difflib", "idna", "opencc", "pickletools", "dedup_middleware.api")} - scrapy_loads()
     unneeded |= {f"dedup_middleware.{room}" for room in ("batch", "cli", "methods", "report")}
     unneeded |= {f"dedup_middleware.stores.{engine}" for engine in ("leveldb", "redis", "rocksdb", "sqlite")}
@@ -258,7 +259,7 @@ CIRCLES = {
     "dedup_middleware": {"api", "driver.opening"},
     "extraction": {"extraction.features"},
     "methods.compare.run": {"methods.compare.plots"},
-    "plugin.extension": {"plugin.item_flow", "plugin.queue", "plugin.requests"},
+    "plugin.extension": {"plugin.item_flow"},
     "stores.files": {"stores.refusals"},
     "stores.memory": {"stores.opened"},
 }

@@ -31,11 +31,10 @@ from dedup_middleware.errors import (
 )
 from dedup_middleware.index import item_codec
 from dedup_middleware.model import Action
-from dedup_middleware.plugin import messages
+from dedup_middleware.plugin import messages, ordering
 from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.item_flow import Entry, OriginalWait, Passing, Releases, item_entry, item_type
-from dedup_middleware.plugin.requests import RequestOrder
 from dedup_middleware.plugin.threads import Threads, sleep
 from dedup_middleware.records.counts import mostly_unchecked
 from dedup_middleware.records.file import last_crawl_line
@@ -80,7 +79,7 @@ class DedupExtension(Listener):
         self.crawler = crawler
         self.deduplication: Deduplication | None = None
         self.releaser: Releaser | None = None
-        self.requests: RequestOrder | None = None
+        self.requests: ordering.Ordering | None = None
         self.opened: Resources | None = None
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.passing: dict[int, Passing] = {}
@@ -197,7 +196,8 @@ class DedupExtension(Listener):
         # A dry run changes nothing, and a crawl that passes through is one.
         if self.requests is None and opened.config.priority_adjust and opened.config.action is not Action.DRY_RUN:
             try:
-                self.requests = RequestOrder(self, opened.store.header.key)
+                if (annex := ordering.annex()) is not None:
+                    self.requests = annex.RequestOrder(self, opened.store.header.key)
             except Exception as error:  # noqa: BLE001 - a plugin bug
                 self.goes_without("order of requests", error)
         return deduplication
@@ -361,7 +361,7 @@ class DedupExtension(Listener):
     def spider_closed(self, reason: str) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal."""
         if self.deduplication is not None:
-            self.deduplication.recorder.ends(reason)
+            self.deduplication.recorder.note(reason=reason)
         if not self.feeds.exist:
             self._close()
 
