@@ -325,7 +325,7 @@ DEFECTS = [
     "records.recorder:Recorder.evidence",
     "records.file:RecordLog.append",
     "plugin.downloader_middleware:identities_of",
-    "plugin.extension:DedupExtension.count",
+    "plugin.shared_state:SharedState.count",
     "plugin.feeds:Feeds.wanting",
 ]
 

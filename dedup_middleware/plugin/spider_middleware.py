@@ -20,7 +20,8 @@ from dedup_middleware.common.urls import item_identity, request_identity
 from dedup_middleware.items.item_values import item_texts
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.extension import Component
-from dedup_middleware.plugin.item_flow import RELEASE_URL, Entry, Passing, item_entry, item_type
+from dedup_middleware.plugin.item_flow import RELEASE_URL, item_entry, item_type
+from dedup_middleware.plugin.shared_state import Entry, Passing
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.visits.states import Output
