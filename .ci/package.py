@@ -121,7 +121,7 @@ def build(scratch: Path) -> tuple[Path, Path, str]:
     run(tools / "python", "-m", "build", "--outdir", dist, source, folder=scratch)
     (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
     run(tools / "python", "-m", "twine", "check", "--strict", sdist, wheel, folder=scratch)
-    found = re.search(r'^__version__ = "(.+)"$', (ROOT / "dedup_middleware/__init__.py").read_text(), re.MULTILINE)
+    found = re.search(r'^__version__ = "(.+)"$', (ROOT / "dedup_middleware/version.py").read_text(), re.MULTILINE)
     version = found[1] if found else sys.exit("dedup_middleware has no __version__")
     if (sdist.name, wheel.name.split("-")[1]) != (f"dedup_middleware-{version}.tar.gz", version):
         sys.exit(f"the version is {version}, and the packages are {sdist.name} and {wheel.name}")

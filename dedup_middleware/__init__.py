@@ -9,13 +9,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from dedup_middleware.api import Deduplicator
     from dedup_middleware.extraction import extract_paragraphs, extract_text
     from dedup_middleware.plugin.addon import Addon
     from dedup_middleware.records.file import Record, Records, open_records
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Addon",

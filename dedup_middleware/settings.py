@@ -256,6 +256,13 @@ def is_enabled(settings: Mapping[Any, Any]) -> bool:
     return bool(SETTINGS["DEDUP_ENABLED"].read(settings.get("DEDUP_ENABLED")))
 
 
+def puts_off(settings: Mapping[Any, Any]) -> bool:
+    """Return whether DEDUP_PRIORITY_ADJUST lets requests be put off: it is valid, and not 0."""
+    with suppress(ConfigError):
+        return bool(SETTINGS["DEDUP_PRIORITY_ADJUST"].read(settings.get("DEDUP_PRIORITY_ADJUST")))
+    return False
+
+
 def unknown_settings(settings: Mapping[Any, Any]) -> list[str]:
     """Return a line for each unknown DEDUP_* setting, with the nearest known name."""
     from difflib import get_close_matches  # noqa: PLC0415 - few crawls need it

@@ -15,10 +15,11 @@ from test_commands import run_here
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.model import as_time
+from dedup_middleware.order.forms import FormLast
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records import counts as records_counts
 from dedup_middleware.records.counts import KINDS, NOT_COUNTED, Counts, kind_of, summary
-from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
+from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import CODES, Record, RecordLog, Records, lines
 from dedup_middleware.report.crawl_counts import BARS, Crawls, Hosts
 from dedup_middleware.report.data import gather

@@ -20,9 +20,10 @@ else:
 import dedup_middleware
 from dedup_middleware import errors
 from dedup_middleware.errors import DedupError
+from dedup_middleware.order.forms import FormLast
 from dedup_middleware.plugin import addon
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
+from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import Record
 from dedup_middleware.settings import SETTINGS
 
@@ -42,18 +43,18 @@ FLOORS = (
     ("index",),
     ("items",),
     ("checks",),
-    ("order",),
     ("settings",),
     ("visits",),
     ("records",),
     ("driver",),
     ("api",),
     ("plugin", "__init__"),
+    ("order",),
     ("methods", "batch", "report"),
     ("cli",),
 )
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
-SCRAPY = {"plugin", "cli"}
+SCRAPY = {"plugin", "order", "cli"}
 MAX_LINES = 600
 
 
@@ -117,7 +118,7 @@ def test_an_engine_is_named_in_its_module_and_in_the_list_of_engines() -> None:
     assert named - {"stores/engines", "stores/leveldb", "stores/rocksdb"} == set()
 
 
-def test_scrapy_stops_at_the_plugin() -> None:
+def test_scrapy_stops_at_the_plugin_and_the_order() -> None:
     scrapy = {"scrapy", "twisted"}
     others = [module for module in MODULES if room_of(name_of(module)) not in SCRAPY]
     assert [name_of(m) for m in others if {name.partition(".")[0] for name in imported(m)} & scrapy] == []
@@ -135,7 +136,7 @@ def test_all_floors_but_the_top_load_where_scrapy_is_not_installed() -> None:
 
 
 def test_a_crawl_loads_and_compiles_nothing_that_it_may_not_need() -> None:
-    paths = [path for _, path, _ in addon.COMPONENTS] + [addon._QUEUE]
+    paths = [path for _, path, _ in addon.COMPONENTS] + ["dedup_middleware.order.door.TwoTierQueue"]
     unneeded = {*("difflib", "idna", "opencc", "pickletools", "dedup_middleware.api")} - scrapy_loads()
     unneeded |= {f"dedup_middleware.{room}" for room in ("batch", "cli", "methods", "report")}
     unneeded |= {f"dedup_middleware.stores.{engine}" for engine in ("leveldb", "redis", "rocksdb", "sqlite")}
@@ -268,10 +269,6 @@ def test_the_changelog_begins_with_the_version() -> None:
 
 #: Circles that are left, by one of their modules each: all for types only.
 CIRCLES = {
-    "dedup_middleware": {"api", "driver.opening"},
-    "extraction": {"extraction.features"},
-    "methods.compare.run": {"methods.compare.plots"},
-    "plugin.extension": {"plugin.item_flow", "plugin.queue", "plugin.requests"},
     "stores.files": {"stores.refusals"},
     "stores.memory": {"stores.opened"},
 }

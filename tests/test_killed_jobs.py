@@ -23,8 +23,8 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy.settings import Settings
 from scrapy.squeues import MarshalLifoDiskQueue, PickleFifoDiskQueue, PickleLifoDiskQueue
 
-from dedup_middleware.plugin.disk_queues import GIVEN_AGAIN, UNREADABLE
-from dedup_middleware.plugin.queue import TwoTierQueue
+from dedup_middleware.order.disk_queues import GIVEN_AGAIN, UNREADABLE
+from dedup_middleware.order.queue import TwoTierQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -158,8 +158,7 @@ def test_a_job_with_a_torn_queue_ends_and_every_other_page_is_fetched(name, stop
     assert outcome.stats.get("dedup/requests_unreadable", 0) == int(told.partition(" ")[0] or 0)
 
 
-@pytest.mark.parametrize("adjust", [-1000, 0])
-def test_so_does_one_that_hung_without_the_plugin_and_was_interrupted(stopped, tmp_path, adjust):
+def test_so_does_one_that_hung_without_the_plugin_and_was_interrupted(stopped, tmp_path):
     """An orderly stop writes down again what Scrapy's queue cannot read."""
     job = stopped()
     without_its_files(job.copied(tmp_path) / "0s")
@@ -168,7 +167,7 @@ def test_so_does_one_that_hung_without_the_plugin_and_was_interrupted(stopped, t
         wait_until(lambda: len({*job.site.paths()[before:]} | job.fetched) == 6)
         running.interrupt()
         assert running.wait().stats["finish_reason"] == "shutdown"
-    found, outcome = job.missing_after(tmp_path, DEDUP_PRIORITY_ADJUST=adjust)
+    found, outcome = job.missing_after(tmp_path)
     assert found == 30 + 2
     (warning,) = outcome.problems
     assert "5 requests in " in warning

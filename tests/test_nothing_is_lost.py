@@ -280,7 +280,7 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
 @pytest.mark.parametrize(
     "place",
     [
-        "plugin.requests:RequestOrder.__init__",
+        "order.requests:RequestOrder.__init__",
         "order.order:Order.learn",
         "records.recorder:Alarms.finished",
         "driver.releases:Releaser.has_any",
@@ -325,7 +325,7 @@ DEFECTS = [
     "records.recorder:Recorder.evidence",
     "records.file:RecordLog.append",
     "plugin.downloader_middleware:identities_of",
-    "plugin.extension:DedupExtension.count",
+    "plugin.shared_state:SharedState.count",
     "plugin.feeds:Feeds.wanting",
 ]
 

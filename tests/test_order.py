@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import re
+import sys
 from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,9 @@ from prose import article, story
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.misc import load_object
 
+from dedup_middleware import Addon
 from dedup_middleware.cli.rules import learned
 from dedup_middleware.order.classes import MANY, MAX_CLASSES, MAX_PREFIXES, MAX_TEXTS
 from dedup_middleware.order.order import SAMPLED, FetchedPage, Order
@@ -31,6 +34,9 @@ from dedup_middleware.report.crawl_counts import Crawls
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
 HOST = "http://news.example"
 
@@ -467,6 +473,51 @@ def test_switched_off_or_in_a_dry_run_the_order_is_scrapys(shop: Site, tmp_path:
         assert "dedup/requests_last" not in outcome.stats
 
 
+class WithoutTheAnnexe(Addon):
+    """The add-on where `order/` is not installed."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        sys.modules["dedup_middleware.order"] = None  # type: ignore[assignment]
+        super().update_settings(settings)
+
+
+@pytest.mark.every_scrapy
+@pytest.mark.parametrize(
+    ("settings", "is_ours"),
+    [
+        ({}, True),
+        ({"DEDUP_PRIORITY_ADJUST": 0}, False),
+        ({"ADDONS": {"test_order.WithoutTheAnnexe": 500}}, False),
+    ],
+    ids=["default", "switched off", "not installed"],
+)
+def test_a_queue_of_scrapy_is_replaced_only_where_requests_are_put_off(
+    shop: Site, tmp_path: Path, settings: dict[str, Any], *, is_ours: bool
+) -> None:
+    shown = {"EXTENSIONS": {"test_order.ShowQueue": 0}}
+    outcome, fetched = crawled(tmp_path, shop, **shown, **settings)
+    assert Counter(fetched) == linked(shop)
+    assert outcome.dropped
+    assert outcome.stats["queue"] == ("TwoTierQueue" if is_ours else "DownloaderAwarePriorityQueue")
+    assert ("dedup/requests_last" in outcome.stats) == is_ours
+    explained = run_scrapy(tmp_path, "dedup", "explain", fetched_url(outcome))
+    assert ("Would be fetched last: " in explained.stdout) == is_ours
+
+
+def fetched_url(outcome: Outcome) -> str:
+    return next(record["url"] for record in outcome.records if "?sid=" in record["url"])
+
+
+class ShowQueue:
+    """An extension that shows the class of the scheduler's queues as a stat."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ShowQueue:
+        kind = load_object(crawler.settings["SCHEDULER_PRIORITY_QUEUE"])
+        crawler.stats.set_value("queue", kind.__name__)
+        return cls()
+
+
 @pytest.mark.parametrize("wanted", [{"priority": 1}, {"dont_filter": True}, {"meta": {"dedup": False}}])
 def test_what_a_spider_wants_at_once_is_not_put_off(shop: Site, tmp_path: Path, wanted: dict[str, Any]) -> None:
     limit = {"CLOSESPIDER_PAGECOUNT": 100} if "dont_filter" in wanted else {}
@@ -488,7 +539,7 @@ def test_links_of_an_api_are_not_put_off(shop: Site, tmp_path: Path) -> None:
         "order.order:Order.learn",
         "order.order:Order.is_last",
         "order.order:Order.place_of",
-        "plugin.queue:TwoTierQueue._is_busy",
+        "order.queue:TwoTierQueue._is_busy",
     ],
 )
 def test_after_a_defect_requests_come_as_they_are(shop: Site, crawl: Callable[..., Outcome], place: str) -> None:
@@ -500,7 +551,7 @@ def test_after_a_defect_requests_come_as_they_are(shop: Site, crawl: Callable[..
 
 
 def test_a_full_disk_costs_no_request(shop: Site, tmp_path: Path) -> None:
-    settings = BREADTH_FIRST | faults("plugin.queue:TwoTierQueue._put_off", kind="full", every=True)
+    settings = BREADTH_FIRST | faults("order.queue:TwoTierQueue._put_off", kind="full", every=True)
     run_job(tmp_path, write_job(tmp_path, "sample_spiders.Followers", url=shop.url("/"), settings=settings))
     assert Counter(shop.paths()) == linked(shop)
 

@@ -16,10 +16,10 @@ from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyCommand
 from scrapy.utils.conf import arglist_to_dict
 
-from dedup_middleware import __version__
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
 from dedup_middleware.plugin.addon import missing_package, old_scrapy
 from dedup_middleware.text.terminal import styled, tell
+from dedup_middleware.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +17,17 @@ from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
-from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError, StoreLockedError
+from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import VerdictKind, is_marked
-from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.plugin import ordering
 from dedup_middleware.reasons import Outcome, message_of
 from dedup_middleware.records.file import (
     Record,
     RecordFilter,
     Records,
     as_written,
-    crawl_lines,
     lines_with,
     log_exists,
     parse_record,
@@ -62,7 +61,8 @@ def explain(config: Config, url: str) -> dict[str, Any]:
         stored, near = _stored(config, url)
     except StoreLockedError as error:
         note = f"{error} Until then, only the records are shown."
-    last_form = fetched_last(config, url)
+    annex = None if config.log is None else ordering.annex()
+    last_form = None if annex is None else annex.last_form(config.log, url)
     if last is None and stored is None:
         raise _not_found(config, shown, near, last_form, note)
     found = None if last is None else last.as_dict()
@@ -103,16 +103,6 @@ def _last_record(config: Config, shown: str) -> Record | None:
         for record in Records(config.log, RecordFilter(url=shown)):
             last = record.standing_on(last)
     return last
-
-
-def fetched_last(config: Config, url: str) -> dict[str, Any] | None:
-    """Return what a crawl has counted of the form of *url*, if it has fetched requests of that form last."""
-    address, found = address_of(url), None
-    if config.log is not None and address is not None:
-        with suppress(RecordsError):
-            for line in crawl_lines(config.log):
-                found = next((form for form in line.last if form.form == address.form), found)
-    return None if found is None else msgspec.to_builtins(found)
 
 
 def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, str]:

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import __version__
 from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import open_file
@@ -33,6 +32,7 @@ from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
+from dedup_middleware.version import __version__
 from dedup_middleware.visits.page_reader import BodyDigests
 
 if TYPE_CHECKING:

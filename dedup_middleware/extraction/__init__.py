@@ -18,7 +18,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, PageBlocks, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.body import browser_tree
 from dedup_middleware.extraction.choice import Choice, PageType, choose, choose_all, shown_blocks
-from dedup_middleware.extraction.features import features_of, has_number
+from dedup_middleware.extraction.features import Texts, features_of, has_number
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
 
@@ -122,27 +122,6 @@ def parse(html: str, budget: Budget = UNLIMITED) -> etree._Element:
     root = etree.fromstring(html.strip().replace("\0", "").encode("utf-8", "replace"), _PARSER)
     # Nothing but comments, or less.
     return etree.fromstring(b"<html/>", _PARSER) if root is None else browser_tree(root, budget)
-
-
-class Texts(NamedTuple):
-    """The visible text of a page, links apart."""
-
-    paragraphs: list[str]
-    """Those of its main text."""
-    others: list[str]
-    """All others, in document order."""
-    heading: str
-    """The first ``<h1>`` that is not a link, empty without one."""
-    marks: Sequence[str] = ()
-    """What the page shows outside of its frame that is not text: see `marks`."""
-    exact: Sequence[str] = ()
-    """What counts as it is written: texts with digits outside of the main text and the frame, links within the text."""
-    labels: Sequence[str] = ()
-    """The short texts of the frame: menus, breadcrumbs."""
-    formats: frozenset[str] = frozenset()
-    """The tags and classes of the block-level elements that hold text."""
-    is_boilerplate: bool = False
-    """Whether the main text calls itself boilerplate, a notice or comments, although other text does not."""
 
 
 def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:

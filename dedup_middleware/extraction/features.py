@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lxml import etree
 from xxhash import xxh32_digest
@@ -26,9 +26,7 @@ from dedup_middleware.text.titles import without_view
 from dedup_middleware.text.words import LETTERS, SIGNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from dedup_middleware.extraction import Texts
+    from collections.abc import Iterable, Iterator, Sequence
 
 _TITLE = etree.XPath("string(/html/head/title)")
 _TEXT = etree.XPath("string()")
@@ -76,6 +74,27 @@ symbols_of = pattern(f"[{SIGNS}]").findall
 _DIGIT = pattern(r"[\d\u00b2\u00b3\u00b9]")
 # Characters of a line that may be a date and little else.
 _MAX_DATE = 60
+
+
+class Texts(NamedTuple):
+    """The visible text of a page, links apart."""
+
+    paragraphs: list[str]
+    """Those of its main text."""
+    others: list[str]
+    """All others, in document order."""
+    heading: str
+    """The first ``<h1>`` that is not a link, empty without one."""
+    marks: Sequence[str] = ()
+    """What the page shows outside of its frame that is not text: see `marks`."""
+    exact: Sequence[str] = ()
+    """What counts as it is written: texts with digits outside of the main text and the frame, links within the text."""
+    labels: Sequence[str] = ()
+    """The short texts of the frame: menus, breadcrumbs."""
+    formats: frozenset[str] = frozenset()
+    """The tags and classes of the block-level elements that hold text."""
+    is_boilerplate: bool = False
+    """Whether the main text calls itself boilerplate, a notice or comments, although other text does not."""
 
 
 def features_of(root: etree._Element, found: Texts) -> PageFeatures:

@@ -9,6 +9,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
+from dedup_middleware.plugin import ordering
+from dedup_middleware.settings import puts_off
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -48,7 +51,6 @@ COMPONENTS: tuple[tuple[str, str, int], ...] = (
     ),
     ("ITEM_PIPELINES", "dedup_middleware.plugin.spider_middleware.DedupItemPipeline", PIPELINE_PRIORITY),
 )
-_QUEUE = "dedup_middleware.plugin.queue.TwoTierQueue"
 _LOG_FORMATTER = "dedup_middleware.plugin.spider_middleware.DropLogFormatter"
 
 
@@ -71,14 +73,18 @@ class Addon:
             raise NotConfigured(trouble)
         try:
             components: list[tuple[str, Any, int]] = [(name, load_object(path), at) for name, path, at in COMPONENTS]
+            formatter, annex = load_object(_LOG_FORMATTER), ordering.annex() if puts_off(settings) else None
         except ImportError as error:
             raise NotConfigured(missing_package(error)) from error
         for name, component, priority in components:
             settings.setdefault_in_component_priority_dict(name, component, priority)
-        # A project's own scheduler may have queues of another kind.
-        for names, path in ((("LOG_FORMATTER",), _LOG_FORMATTER), (("SCHEDULER_PRIORITY_QUEUE", "SCHEDULER"), _QUEUE)):
+        wanted: list[tuple[Any, ...]] = [(formatter, "LOG_FORMATTER")]
+        if annex is not None:
+            # A project's own scheduler may have queues of another kind.
+            wanted.append((annex.TwoTierQueue, "SCHEDULER_PRIORITY_QUEUE", "SCHEDULER"))
+        for kind, *names in wanted:
             if all(settings.getpriority(name) == SETTINGS_PRIORITIES["default"] for name in names):
-                settings.set(names[0], load_object(path), priority="addon")
+                settings.set(names[0], kind, priority="addon")
 
 
 def old_scrapy() -> str:

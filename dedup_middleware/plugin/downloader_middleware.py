@@ -18,7 +18,8 @@ from dedup_middleware.extraction.decoding import NO_CHARSETS, is_cut_off
 from dedup_middleware.extraction.plain import text_type
 from dedup_middleware.model import Fetched, VerdictKind
 from dedup_middleware.plugin.extension import Component
-from dedup_middleware.plugin.item_flow import RELEASE_URL, Entry
+from dedup_middleware.plugin.item_flow import RELEASE_URL
+from dedup_middleware.plugin.shared_state import Entry
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PageOptions
 from dedup_middleware.visits.visit import Visit

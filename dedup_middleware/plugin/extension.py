@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -31,16 +31,15 @@ from dedup_middleware.errors import (
 )
 from dedup_middleware.index import item_codec
 from dedup_middleware.model import Action
-from dedup_middleware.plugin import messages
+from dedup_middleware.plugin import messages, ordering
 from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
 from dedup_middleware.plugin.feeds import Feeds, read_config
-from dedup_middleware.plugin.item_flow import Entry, OriginalWait, Passing, Releases, item_entry, item_type
-from dedup_middleware.plugin.requests import RequestOrder
+from dedup_middleware.plugin.item_flow import OriginalWait, Releases, item_entry, item_type
+from dedup_middleware.plugin.shared_state import Entry, SharedState, logger
 from dedup_middleware.plugin.threads import Threads, sleep
 from dedup_middleware.records.counts import mostly_unchecked
 from dedup_middleware.records.file import last_crawl_line
 from dedup_middleware.settings import is_enabled, unknown_settings
-from dedup_middleware.visits.visit import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +55,6 @@ if TYPE_CHECKING:
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
 
-logger = logging.getLogger(__name__)
-
 #: The reason a crawl is closed with when the plugin cannot start.
 CLOSE_REASON = "dedup_error"
 #: Seconds between two attempts to open a store that is away.
@@ -66,30 +63,17 @@ PAUSE = 2.0
 _turn = Lock()
 
 
-class DedupExtension(Listener):
-    """Opens and closes the store, and has the state that the middlewares and the pipeline of one crawl share.
-
-    ``deduplication`` is ``None`` wherever the plugin must not do anything: before the spider opens, after it has
-    closed, in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
-    """
-
-    config: Config
-    """The checked settings; once the spider is open."""
+class DedupExtension(SharedState):
+    """Opens and closes the store of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-        self.deduplication: Deduplication | None = None
-        self.releaser: Releaser | None = None
-        self.requests: RequestOrder | None = None
+        super().__init__(crawler)
         self.opened: Resources | None = None
-        self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
-        self.passing: dict[int, Passing] = {}
-        """The items that the pipeline is to recognise, by ``id()``."""
         self.components: set[type[Component]] = set()
         """What is at work of the plugin, beside this extension."""
         self.feeds = Feeds(crawler)
         self.wait = OriginalWait(self)
-        self.releases = Releases(self)
+        self.releases = Releases(self, self.wait)
         self._error: DedupError | None = None
         self._disks = Threads(self.defect)
         self._reopening = Threads(self.defect)
@@ -197,7 +181,8 @@ class DedupExtension(Listener):
         # A dry run changes nothing, and a crawl that passes through is one.
         if self.requests is None and opened.config.priority_adjust and opened.config.action is not Action.DRY_RUN:
             try:
-                self.requests = RequestOrder(self, opened.store.header.key)
+                if (annex := ordering.annex()) is not None:
+                    self.requests = annex.RequestOrder(self, opened.store.header.key)
             except Exception as error:  # noqa: BLE001 - a plugin bug
                 self.goes_without("order of requests", error)
         return deduplication
@@ -253,19 +238,6 @@ class DedupExtension(Listener):
         self._begin(opened, before.run, before.jobdir).resume_from(before)
         self.warn(messages.back(opened, time.monotonic() - self._away_since))
 
-    # --- what is reported: see Listener
-
-    def count(self, name: str, amount: int = 1) -> None:
-        """Add to a ``dedup/*`` stat."""
-        self.crawler.stats.inc_value(f"dedup/{name}", amount)
-
-    def warn(self, line: str) -> None:
-        self._log(logging.WARNING, line)
-
-    def inform(self, line: str) -> None:
-        """Log a line at the level INFO."""
-        self._log(logging.INFO, line)
-
     def failed(self, error: DedupError) -> None:
         if isinstance(error, StoreAwayError):
             self.warn(f"{error} Until it is back every page is kept, and nothing is dropped")
@@ -274,30 +246,6 @@ class DedupExtension(Listener):
         if not isinstance(error, StoreError):
             self._await_no_more()
         self._log(logging.ERROR, f"{error} From now on every page is kept and nothing is dropped")
-
-    def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
-        self.warn(messages.one_original(self.config, host, original, repeats, pages))
-
-    def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
-        self.warn(messages.one_other_host(self.config, host, other, repeats, pages))
-
-    def defect(self, error: Exception, where: object, entry: Entry | None = None) -> None:
-        """Log a plugin bug at *where*, which is kept: the crawl goes on. The page of *entry* owns nothing."""
-        with suppress(Exception):  # where one thing of ours is broken, others may be
-            self.count("defects")
-        with suppress(Exception):
-            if entry is not None:
-                entry.deduplication.void(entry.visit)
-        self._log(logging.ERROR, f"{error!r} at {where}, which is kept; please report it", exc_info=error)
-
-    def goes_without(self, part: str, error: Exception) -> None:
-        """Warn that the crawl goes on without an optional *part* of the plugin, because of a bug."""
-        self.count("defects")
-        line = f"the {part} failed, and the crawl goes on without; please report it: {error!r}"
-        self._log(logging.WARNING, line, exc_info=error)
-
-    def _log(self, level: int, line: str, exc_info: Any = None) -> None:
-        logger.log(level, "dedup: %s", line, exc_info=exc_info, extra={"spider": self.crawler.spider})
 
     def request_dropped(self, request: Request) -> None:
         """Note where a redirect leads that Scrapy does not follow, because the crawl has asked for that page."""
@@ -361,7 +309,7 @@ class DedupExtension(Listener):
     def spider_closed(self, reason: str) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal."""
         if self.deduplication is not None:
-            self.deduplication.recorder.ends(reason)
+            self.deduplication.recorder.note(reason=reason)
         if not self.feeds.exist:
             self._close()
 

@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.stats import DownloaderStats
@@ -18,6 +18,7 @@ from twisted.internet.defer import Deferred
 
 from dedup_middleware.model import Action
 from dedup_middleware.plugin import messages
+from dedup_middleware.plugin.shared_state import Entry, Passing
 from dedup_middleware.plugin.threads import sleep
 from dedup_middleware.visits.visit import Fate
 
@@ -29,27 +30,8 @@ if TYPE_CHECKING:
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.driver.releases import Releaser
     from dedup_middleware.index.dropped_items import DroppedItem
-    from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.plugin.shared_state import SharedState
     from dedup_middleware.visits.visit import Decision, Visit
-
-
-class Entry(NamedTuple):
-    """A page on its way, and the deduplication in which it ends, also after the store was away."""
-
-    deduplication: Deduplication
-    visit: Visit
-    released: DroppedItem | None = None
-    """The dropped item, of an item that is released."""
-
-
-class Passing(NamedTuple):
-    """An item between the spider middleware and the pipelines."""
-
-    item: Any
-    """A reference, so that no other item gets its ``id()``: items are often not hashable."""
-    entry: Entry
-    request: bytes | None
-    """The identity of its request if the item is to be checked as a page; ``None`` if it is released."""
 
 
 #: The entry of the item that is in the pipelines. Scrapy runs the pipelines on an item and sends the signal of their
@@ -89,7 +71,7 @@ class OriginalWait:
     as the responses take that wait, up to as much again as it has. A duplicate that may not wait is kept.
     """
 
-    def __init__(self, extension: DedupExtension) -> None:
+    def __init__(self, extension: SharedState) -> None:
         self._extension = extension
         settings = extension.crawler.settings
         self._limit = max(MAX_WAIT, settings.getfloat("DOWNLOAD_TIMEOUT"))
@@ -181,8 +163,8 @@ class Wait:
 class Releases:
     """The items that one crawl releases."""
 
-    def __init__(self, extension: DedupExtension) -> None:
-        self._extension = extension
+    def __init__(self, extension: SharedState, wait: OriginalWait) -> None:
+        self._extension, self._wait = extension, wait
         self._is_requested = False
         extension.crawler.signals.connect(self.idle, signals.spider_idle)
 
@@ -221,7 +203,7 @@ class Releases:
             items = [each.item for each in dropped]
             decisions: list[Decision] = []
             for item in items:
-                decisions += await self._extension.wait.decisions(deduplication, visit, item)
+                decisions += await self._wait.decisions(deduplication, visit, item)
             decisions += deduplication.end(visit)
             kept = releaser.released(visit, items, decisions)
             for item, each in kept:

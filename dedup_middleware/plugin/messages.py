@@ -103,15 +103,6 @@ def feed_in_pipe(path: str) -> str:
     )
 
 
-def unreadable(path: str, requests: int, cause: str) -> str:
-    """Return the warning that so many *requests* in the queue at *path* of a JOBDIR cannot be read, and the *cause*."""
-    what = "1 request" if requests == 1 else f"{requests} requests"
-    return (
-        f"{what} in {path} cannot be read ({cause}). The crawl goes on, and their pages may be missing: "
-        "to fetch all pages again, set another JOBDIR"
-    )
-
-
 def overwritten_again(feeds: Sequence[str]) -> str:
     """Return the warning that a crawl goes on in its JOBDIR, and its *feeds* are overwritten."""
     named = ", ".join(without_secrets(uri, redact=False) for uri in feeds)

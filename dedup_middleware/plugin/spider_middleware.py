@@ -20,8 +20,8 @@ from dedup_middleware.common.urls import item_identity, request_identity
 from dedup_middleware.items.item_values import item_texts
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.extension import Component
-from dedup_middleware.plugin.item_flow import RELEASE_URL, Entry, Passing, item_entry, item_type
-from dedup_middleware.plugin.requests import marked
+from dedup_middleware.plugin.item_flow import RELEASE_URL, item_entry, item_type
+from dedup_middleware.plugin.shared_state import Entry, Passing
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.visits.states import Output
@@ -68,7 +68,7 @@ class DedupSpiderMiddleware(Component):
         # An errback has given what comes without the callback, or in its place.
         if entry is None or entry.visit.output is not Output.FLOWS:
             async for output in result:
-                yield marked(self._extension.requests, response, output)
+                yield _marked(self._extension, response, output)
             return
         page = _PageOutput(self._extension, entry, response)
         try:
@@ -116,6 +116,13 @@ class DedupCallbackMiddleware(Component):
             self._extension.defect(error, response)
 
 
+def _marked(extension: DedupExtension, response: Response, output: Any) -> Any:
+    """Return *output* of the callback of *response*; a request with its mark, where requests are put off."""
+    if extension.requests is not None and isinstance(output, Request):
+        extension.requests.mark(response, output)
+    return output
+
+
 class _PageOutput:
     """The output of one page's callback, on its way out."""
 
@@ -136,7 +143,7 @@ class _PageOutput:
             return []
         if isinstance(output, Request):
             self._links.append(output.url)
-            marked(self._extension.requests, self._response, output)
+            _marked(self._extension, self._response, output)
             self._follow_last_if_duplicate(output)
             return [output]
         if self._wait is None:

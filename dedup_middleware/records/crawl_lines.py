@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-#: Forms of a line.
-MAX_FORMS = 100
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-
-
-class FormLast(msgspec.Struct):
-    """The requests of one form, shape and names of parameters, that a crawl has fetched last."""
-
-    form: str
-    requests: _Count
-    pages: _Count
-    """Those of the form that were fetched."""
-    nothing: _Count
-    """Those that brought nothing new."""
 
 
 class CrawlLine(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -43,5 +30,5 @@ class CrawlLine(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Why it ended, as Scrapy has it: ``finished`` when nothing was left to fetch; empty where that is not known."""
     requests_last: _Count = 0
     """Requests that were fetched last."""
-    last: list[FormLast] = []
-    """Their forms, those with the most requests."""
+    last: list[Any] = []
+    """Their forms, those with the most requests, as plain data."""

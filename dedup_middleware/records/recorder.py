@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.model import Changes, StoredPage
-    from dedup_middleware.records.crawl_lines import CrawlLine, FormLast
+    from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.records.file import RecordLog
     from dedup_middleware.visits.visit import Listener, Visit
 
@@ -200,20 +200,10 @@ class Recorder(RecordMaker):
             self._listener.count(name, number)
         self._write(record)
 
-    def request_last(self) -> None:
-        """Count a request that is fetched last."""
+    def note(self, **fields: Any) -> None:
+        """Note *fields* of the last line of the crawl."""
         if self._end is not None:
-            self._end.requests_last += 1
-
-    def ends(self, reason: str) -> None:
-        """Note why the crawl ends."""
-        if self._end is not None:
-            self._end.reason = reason
-
-    def fetched_last(self, forms: list[FormLast]) -> None:
-        """Note which *forms* were fetched last."""
-        if self._end is not None:
-            self._end.last = forms
+            self._end = replace(self._end, **fields)
 
     def _write(self, *lines: Record | CrawlLine) -> None:
         if self._log is None:

@@ -10,13 +10,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.order.forms import MAX_FORMS, forms_of
 from dedup_middleware.records.counts import KINDS, OF_ITEMS, OF_PAGES, host_at, kept, kind_of, numbers_of, unchecked
-from dedup_middleware.records.crawl_lines import MAX_FORMS, CrawlLine
+from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES, TEXT
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
-    from dedup_middleware.records.crawl_lines import FormLast
+    from dedup_middleware.order.forms import FormLast
     from dedup_middleware.records.file import Record
 
 #: Bars of the chart over time, at the most.
@@ -171,8 +172,8 @@ class Crawls:
 
     def _add_last(self, line: CrawlLine) -> None:
         self._requests_last += line.requests_last
-        if line.last:
-            self._last[line.crawl] = line.last
+        if forms := forms_of(line):
+            self._last[line.crawl] = forms
             if len(self._last) > _MAX_LAST:
                 del self._last[next(iter(self._last))]
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedup_middleware.methods.compare.results import MethodRow
-    from dedup_middleware.methods.compare.run import Sweep
 
 _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
 _PRECISION, _RECALL, _OTHERS, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
@@ -106,8 +105,8 @@ def _draw_times(right: Any, ordered: Sequence[MethodRow], what: str) -> None:
     right.tick_params(labelleft=False)
 
 
-def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[MethodRow]) -> Any:
-    """Return precision, recall and F1 over the values of an option."""
+def sweep(method: str, option: str, values: Sequence[str], rows: Sequence[MethodRow]) -> Any:
+    """Return precision, recall and F1 over the values of an *option* of *method*."""
     figure = _figure(5)
     axes = figure.subplots()
     numbers = [float(value) for value in values]
@@ -117,8 +116,8 @@ def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[MethodRow]) -> Any
     best = max(range(len(found)), key=lambda n: found[n].f1)
     axes.axvline(numbers[best], color=_PALE, lw=1, zorder=0)
     axes.set_ylim(-0.02, 1.05)
-    axes.set_xlabel(swept.option)
-    _finish(axes, "both", f"{swept.method} · best F1 {found[best].f1:.3f} at {swept.option} = {values[best]}")
+    axes.set_xlabel(option)
+    _finish(axes, "both", f"{method} · best F1 {found[best].f1:.3f} at {option} = {values[best]}")
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
     return figure
 

@@ -130,7 +130,7 @@ def _results(
     if sweep:
         values = [value for value, choice in zip(sweep.values, sweep.choices, strict=True) if choice in measured]
         yield _shown(opts, dicts, results.sweep_table(sweep.option, values, rows))
-        _plot(opts, lambda: plots.sweep(sweep, values, rows))
+        _plot(opts, lambda: plots.sweep(sweep.method, sweep.option, values, rows))
     elif rows[0].scores is not None:
         yield _shown(opts, dicts, results.comparison_table(rows))
         _plot(opts, lambda: plots.comparison(rows, opts.corpus.name.partition(".")[0], pure=opts.pure))

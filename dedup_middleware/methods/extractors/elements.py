@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from lxml import etree
 
 from dedup_middleware.common.budget import UncheckableError
-from dedup_middleware.extraction import Extracted, Texts, check_complete
+from dedup_middleware.extraction import Extracted, check_complete
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements
-from dedup_middleware.extraction.features import features_of
+from dedup_middleware.extraction.features import Texts, features_of
 from dedup_middleware.extraction.names import HEADINGS, ROLES, Role, is_shadow_root, signs_of
 from dedup_middleware.reasons import Reason
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 
-from dedup_middleware.plugin import messages
-from dedup_middleware.plugin.disk_queues import keeping, priorities_in, slots_in
+from dedup_middleware.order.disk_queues import keeping, priorities_in, slots_in
+from dedup_middleware.order.requests import RequestOrder
 from dedup_middleware.plugin.extension import DedupExtension
+from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from scrapy import Request
-
-    from dedup_middleware.plugin.requests import RequestOrder
 
 #: What the priority of a request is lowered by for each level; no spider asks for half of it.
 LEVEL = 10**9
@@ -63,6 +62,7 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             )
             startprios = dict.fromkeys(slots_in(key), ()) | startprios
         super().__init__(crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls)
+        self._downloader_interface = _Turns(self)
         # All that waited in them was taken out before the crawl was killed.
         self.pqueues = {slot: queue for slot, queue in self.pqueues.items() if len(queue)}
 
@@ -84,7 +84,10 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         if (extension := self.crawler.get_extension(DedupExtension)) is not None:
             extension.count("requests_unreadable", number)
             if path not in self._unreadable:
-                extension.warn(messages.unreadable(path, number, cause))
+                extension.warn(
+                    f"{plural(number, 'request')} in {path} cannot be read ({cause}). The crawl goes on, and their "
+                    "pages may be missing: to fetch all pages again, set another JOBDIR"
+                )
         self._unreadable.add(path)
 
     @property
@@ -92,8 +95,9 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         if self._extension is None:
             self._extension = self.crawler.get_extension(DedupExtension)
         order = None if self._extension is None else self._extension.requests
-        if order is not None:
-            order.queues.add(self)
+        if not isinstance(order, RequestOrder):
+            return None
+        order.queues.add(self)
         return order
 
     def _slot_of(self, request: Request) -> str:
@@ -134,7 +138,7 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
     def _pop(self) -> Request | None:
         order, request, slot = self._order, None, ""
         for move in range(MOST_MOVES):
-            request = self._pop_of(self._turn(order))
+            request = super().pop()
             if request is None:
                 break
             slot, level = self._slot_of(request), _level(request.priority)
@@ -166,21 +170,9 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         request.priority -= LEVEL * level
         self._add(request)
 
-    def _pop_of(self, slots: list[str]) -> Request | None:
-        """Return Scrapy's choice among the requests of *slots*."""
-        all_queues = self.pqueues
-        self.pqueues = {slot: all_queues[slot] for slot in slots}
-        try:
-            return super().pop()
-        finally:
-            for slot in slots:
-                if slot not in self.pqueues:
-                    del all_queues[slot]
-            self.pqueues = all_queues
-
-    def _turn(self, order: RequestOrder | None) -> list[str]:
+    def turn(self, all_slots: Iterable[str]) -> list[str]:
         """Return the slots of which one is served now: those that can send a request, with a first tier if any has."""
-        slots = [*self.pqueues]
+        order, slots = self._order, [*all_slots]
         if order is None or all(self._first[slot] for slot in slots):
             return slots
         try:
@@ -209,6 +201,17 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             self._levels[slot] += 1
             self._first[slot] += last
             del self._served[slot]
+
+
+class _Turns(DownloaderInterface):
+    """Gives Scrapy's choice of a slot only those whose turn it is."""
+
+    def __init__(self, queue: TwoTierQueue) -> None:
+        super().__init__(queue.crawler)
+        self._queue = queue
+
+    def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
+        return super().stats(self._queue.turn(possible_slots))
 
 
 def _level(priority: int) -> int:

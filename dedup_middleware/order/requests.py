@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from heapq import nlargest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
-from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from dedup_middleware.common.sites import are_one_site
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.order.forms import MAX_FORMS, FormLast
 from dedup_middleware.order.order import FetchedPage, Order
 from dedup_middleware.order.recent import Recent
 from dedup_middleware.order.url_shape import address_of
-from dedup_middleware.records.crawl_lines import MAX_FORMS, FormLast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from scrapy import Request
     from scrapy.http import Response
 
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.plugin.queue import TwoTierQueue
     from dedup_middleware.visits.visit import Visit
 
 #: In the meta of a request: where the link stands; without it, the request is never put off.
@@ -36,6 +35,12 @@ _MAX_COUNTED = 2_000
 _OWN_TEXT = (VerdictKind.NEW, VerdictKind.RELATED, VerdictKind.CHANGED, VerdictKind.UNCHANGED)
 
 
+class _Queue(Protocol):
+    """A queue in two tiers."""
+
+    def judge_again(self, slot: str) -> None: ...
+
+
 class RequestOrder:
     """The order of the requests of one crawl. A bug in it ends it: then requests come as they are."""
 
@@ -45,8 +50,9 @@ class RequestOrder:
         self._order = Order(key)
         self._last: Recent[str, int] = Recent(_MAX_COUNTED)
         """Form -> its requests that were put off."""
+        self._all_last = 0
         self._by_depth = extension.crawler.settings.getint("DEPTH_PRIORITY")
-        self.queues: WeakSet[TwoTierQueue] = WeakSet()
+        self.queues: WeakSet[_Queue] = WeakSet()
         """The queues of Scrapy's scheduler, where the crawl uses ours."""
 
     def mark(self, response: Response, request: Request) -> None:
@@ -82,8 +88,9 @@ class RequestOrder:
     def count(self, request: Request) -> None:
         """Count a *request* that is put off."""
         self._extension.count("requests_last")
+        self._all_last += 1
         if self._extension.deduplication is not None:
-            self._extension.deduplication.recorder.request_last()
+            self._extension.deduplication.recorder.note(requests_last=self._all_last)
         if (address := address_of(request.url)) is not None:
             self._last[address.form] = self._last.get(address.form, 0) + 1
 
@@ -92,7 +99,7 @@ class RequestOrder:
         if self._extension.deduplication is not None:
             most = nlargest(MAX_FORMS, self._last.items(), key=itemgetter(1))
             forms = [FormLast(form, count, *self._order.forms.get(form, (0, 0))) for form, count in most]
-            self._extension.deduplication.recorder.fetched_last(forms)
+            self._extension.deduplication.recorder.note(last=forms)
 
     def dispatched(self, request: Request) -> Request | None:
         """Return *request* with a lower priority for Scrapy to reschedule: once, and only if the queue is not ours."""
@@ -138,10 +145,3 @@ class RequestOrder:
         """End the order after a plugin bug: from now on requests come as they are."""
         self._extension.requests = None
         self._extension.goes_without("order of requests", error)
-
-
-def marked(order: RequestOrder | None, response: Response, output: Any) -> Any:
-    """Return *output* of the callback of *response*; a request with its mark, if there is an *order*."""
-    if order is not None and isinstance(output, Request):
-        order.mark(response, output)
-    return output
