@@ -135,6 +135,16 @@ def test_all_floors_but_the_top_load_where_scrapy_is_not_installed() -> None:
     subprocess.run([sys.executable, "-c", loaded], check=True)
 
 
+def test_the_commands_and_the_addon_load_without_the_packages_that_the_plugin_needs() -> None:
+    """So that a line says what to do, with an old Scrapy too."""
+    packages = ("jieba", "msgspec", "opencc", "platformdirs", "plyvel", "rapidfuzz", "tldextract", "xxhash")
+    code = (
+        f"import sys\nsys.modules.update(dict.fromkeys({packages}))\n"
+        "import dedup_middleware.cli.commands, dedup_middleware.plugin.addon"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_crawl_loads_and_compiles_nothing_that_it_may_not_need() -> None:
     paths = [path for _, path, _ in addon.COMPONENTS] + ["dedup_middleware.order.door.TwoTierQueue"]
     unneeded = {*("difflib", "idna", "opencc", "pickletools", "dedup_middleware.api")} - scrapy_loads()

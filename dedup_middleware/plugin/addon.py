@@ -10,7 +10,6 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from dedup_middleware.plugin import ordering
-from dedup_middleware.settings import puts_off
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -72,6 +71,8 @@ class Addon:
         if trouble := old_scrapy():
             raise NotConfigured(trouble)
         try:
+            from dedup_middleware.settings import puts_off  # noqa: PLC0415 - it needs a package that may be missing
+
             components: list[tuple[str, Any, int]] = [(name, load_object(path), at) for name, path, at in COMPONENTS]
             formatter, annex = load_object(_LOG_FORMATTER), ordering.annex() if puts_off(settings) else None
         except ImportError as error:
