@@ -24,6 +24,8 @@ import dedup_middleware
 from dedup_middleware.common import patterns
 from dedup_middleware.common.budget import Budget
 from dedup_middleware.common.urls import url_identity
+from dedup_middleware.extraction import parse, texts_of
+from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.titles import MAX_PART
@@ -170,6 +172,25 @@ def test_a_careless_pattern_is_caught(careless: str) -> None:
 def test_a_pattern_of_linear_time_is_not_caught() -> None:
     pattern = re.compile(r"(?<!\d)\d+,|[a-z](?=\d)")
     assert not slow_on(pattern, pattern.findall)
+
+
+# --- a page
+
+#: Pages of so many units, of which a part may be looked at again for each of some elements around it.
+NESTED = {
+    "links to the start": lambda size: "<a href='/'><div>" * 10 + "<b>x</b>y" * size,
+    "headings": lambda size: "<h1><div>" * 10 + "<a href='/'>x</a>" * size,
+    "pictures in links": lambda size: "<a href='/'><div>" * 10 + "<img alt=x>" * size,
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_what_a_page_has_beside_its_text_is_read_in_linear_time(name: str) -> None:
+    def at(size: int) -> Callable[[], object]:
+        root = parse(f"<title>The town</title>{NESTED[name](size)}")
+        return partial(features_of, root, texts_of(root))
+
+    assert is_linear(at, 500)
 
 
 # --- two pages

@@ -141,7 +141,7 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
 
 
 def _moved_lines(here: Iterable[tuple[str, bool]], there: Iterable[tuple[str, bool]]) -> Iterator[Edit]:
-    """Yield the first line of each list of short lines that the other text has in another order: ranks, steps."""
+    """Yield the lines that are in another place of a list that both texts have: ranks, steps."""
     lists = {frozenset(lines): lines for lines in _lists(there)}
     for lines in _lists(here):
         other = lists.get(frozenset(lines), lines)

@@ -43,11 +43,7 @@ _DATA_TEXTS = etree.XPath(
 )
 _DATA = etree.XPath("/descendant::script[@type = 'application/ld+json' or @type = 'application/json']")
 _OG_TITLE = etree.XPath("/html/head/meta[@property = 'og:title'][1]/@content", smart_strings=False)
-_SITE_NAMES = etree.XPath(
-    "/html/head/meta[@property = 'og:site_name']/@content | /descendant::a[@href = '/']//text() |"
-    " /descendant::a[@href = '/']//img/@alt",
-    smart_strings=False,
-)
+_SITE_NAME = etree.XPath("/html/head/meta[@property = 'og:site_name'][1]/@content", smart_strings=False)
 _READ_JSON = json.JSONDecoder(strict=False).decode
 # What has no text inside, so that each is read in constant time.
 _EMPTY = ("audio", "embed", "frame", "iframe", "img", "input", "object", "source", "track", "video")
@@ -55,8 +51,8 @@ _EMPTY = ("audio", "embed", "frame", "iframe", "img", "input", "object", "source
 _ICONS = ("b", "em", "i", "span")
 #: What follows so many characters is no title any more; and so many titles, icons' among them, are looked at.
 MAX_TITLE, MAX_TITLES = 300, 100
-#: Names of its site on a page that are looked at.
-MAX_SITE_NAMES = 4
+#: Links to ``/`` of a page that may name its site, and texts of each that are read.
+MAX_HOME_LINKS, MAX_HOME_TEXTS = 4, 8
 #: Bytes of the digest of all that a page shows.
 CONTENT_DIGEST = 16
 #: Pictures, files and the like that are told apart; what follows counts as one. Things in the data that have names.
@@ -126,7 +122,7 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
         template,
         lines,
         found.is_boilerplate,
-        tuple(dict.fromkeys(filter(None, map(_short, cast("list[str]", _SITE_NAMES(root))[:MAX_SITE_NAMES])))),
+        tuple(dict.fromkeys(filter(None, map(_short, _site_names(root))))),
     )
 
 
@@ -141,6 +137,26 @@ def _title_of(root: etree._Element) -> str:
         return title
     titles = islice(root.iter("title"), MAX_TITLES)
     return next((str(_TEXT(each)) for each in titles if next(each.iterancestors("svg", "template"), None) is None), "")
+
+
+def _site_names(root: etree._Element) -> Iterator[str]:
+    """Yield what the page under *root* says that its site is called: ``og:site_name``, the text of links to ``/``.
+
+    Only links down to the first heading, that in it included: what follows, a reader may have written.
+    """
+    yield from cast("list[str]", _SITE_NAME(root))
+    heading, links = None, 0
+    for element in root.iter("a", "h1"):
+        if heading is not None and next(element.iterancestors("h1"), None) is not heading:
+            return
+        if element.tag == "h1":
+            heading = element
+        elif element.get("href") == "/":
+            yield " ".join(islice(cast("Iterator[str]", element.itertext()), MAX_HOME_TEXTS))
+            yield from (image.get("alt", "") for image in islice(element.iter("img"), 1))
+            links += 1
+            if links == MAX_HOME_LINKS:
+                return
 
 
 def shown_digest(root: etree._Element) -> bytes:

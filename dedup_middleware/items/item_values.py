@@ -210,11 +210,11 @@ def _is_to_come(text: str, now: float) -> bool:
     """Return whether *text* begins with a day that is later than tomorrow, wherever one reads it."""
     if len(text) > _LONGEST_MOMENT or _DIGIT.search(text) is None:
         return False
-    day: tuple[int, ...] | None = parsedate(f"{text} 00:00")
-    if found := _DAY_OF.match(text):
-        numbers = [int(number) for number in found.groups() if number]
-        day = (*(numbers if found[1] else numbers[::-1]), 0, 0, 0)
     with suppress(ValueError, OverflowError, TypeError, IndexError):
+        day: tuple[int, ...] | None = parsedate(f"{text} 00:00")
+        if found := _DAY_OF.match(text):
+            numbers = [int(number) for number in found.groups() if number]
+            day = (*(numbers if found[1] else numbers[::-1]), 0, 0, 0)
         return day is not None and timegm(day) > now + 2 * _DAY
     return False
 
