@@ -141,7 +141,7 @@ class PageFeatures:
     is_boilerplate: bool = field(default=False, compare=False, repr=False)
     """Whether the main text may not be what the page is about: a notice, comments. Not stored."""
     site_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """What the page says that its site is called: ``og:site_name``, and what leads to ``/``. Not stored."""
+    """What the page says that its site is called: ``og:site_name``, links to ``/`` above the heading. Not stored."""
 
     def stored(self) -> PageFeatures:
         """Return them as they are stored: with short hashes, of which one in a thousand is another text's."""

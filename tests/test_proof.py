@@ -227,10 +227,10 @@ def test_an_editors_title_is_none(one: str, other: str) -> None:
     assert across(page("", one), page("", other)) == "duplicate"
 
 
-def under_one_heading(place: str, head: str = "", menu: str = "") -> tuple[str, dict[str, str]]:
+def under_one_heading(place: str, head: str = "") -> tuple[str, dict[str, str]]:
     """Return a page whose title has a *place* beside its heading, and an item with both title and text."""
     named = "Registered nurse for the night shift in a small hospital"
-    html = page(menu, f"{named} - {place}", head=head).replace(f"<h1>{named} - {place}", f"<h1>{named}")
+    html = page("", f"{named} - {place}", head=head).replace(f"<h1>{named} - {place}", f"<h1>{named}")
     return html, {"title": f"{named} - {place}", "text": " ".join(story(1))}
 
 
@@ -243,14 +243,31 @@ def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one: str,
         assert verdicts(*crawled) == ["new", "related"]
 
 
-def test_what_a_page_calls_its_site_is_no_part_of_its_title() -> None:
-    names = '<meta property="og:site_name" content="York Mercury">', "<a href='/'><img alt='The Leeds Post'></a>"
-    pages = [
-        ("http://one.example/a", *under_one_heading("York Mercury", head=names[0])),
-        ("http://two.example/b", *under_one_heading("The Leeds Post", menu=names[1])),
-    ]
+@pytest.mark.parametrize(
+    ("head", "above"),
+    [
+        ('<meta property="og:site_name" content="{}">', ""),
+        ("", "<a href='/'><img alt='{}'></a>"),
+        ("", "<h1><a href='/'>{}</a></h1>"),
+        ("", "<h1><a href='/jobs'>Jobs</a></h1><a href='/'>{}</a>"),
+    ],
+)
+def test_what_a_page_calls_its_site_is_no_part_of_its_title(head: str, above: str) -> None:
+    pages = []
+    for host, name in (("one", "York Mercury"), ("two", "The Leeds Post")):
+        html, item = under_one_heading(name, head.format(name))
+        pages.append((f"http://{host}.example/a", html.replace("<h1>", f"{above.format(name)}<h1>", 1), item))
     for crawled in (pages, pages[::-1]):
         assert verdicts(*crawled) == ["new", "duplicate"]
+
+
+def test_what_a_reader_writes_below_the_heading_names_no_site() -> None:
+    pages = [
+        (f"http://{host}.example/a", html.replace("</main>", f"<p><a href='/'>{town}</a></p></main>"), item)
+        for host, town in (("one", "Leeds"), ("two", "York"))
+        for html, item in [under_one_heading(town)]
+    ]
+    assert verdicts(*pages) == ["new", "related"]
 
 
 @pytest.mark.parametrize(

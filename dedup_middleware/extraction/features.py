@@ -142,16 +142,16 @@ def _title_of(root: etree._Element) -> str:
 def _site_names(root: etree._Element) -> Iterator[str]:
     """Yield what the page under *root* says that its site is called: ``og:site_name``, the text of links to ``/``.
 
-    Only links down to the first heading, that in it included: what follows, a reader may have written.
+    Only links above the first heading that is no link itself: what follows, a reader may have written.
     """
     yield from cast("list[str]", _SITE_NAME(root))
     heading, links = None, 0
     for element in root.iter("a", "h1"):
-        if heading is not None and next(element.iterancestors("h1"), None) is not heading:
+        is_heading = element.tag == "h1"
+        if heading is not None and (is_heading or next(element.iterancestors("h1"), None) is not heading):
             return
-        if element.tag == "h1":
-            heading = element
-        elif element.get("href") == "/":
+        heading = element if is_heading else None
+        if not is_heading and element.get("href") == "/":
             yield " ".join(islice(cast("Iterator[str]", element.itertext()), MAX_HOME_TEXTS))
             yield from (image.get("alt", "") for image in islice(element.iter("img"), 1))
             links += 1
