@@ -261,6 +261,14 @@ def test_what_a_page_calls_its_site_is_no_part_of_its_title(head: str, above: st
         assert verdicts(*crawled) == ["new", "duplicate"]
 
 
+def test_a_title_that_is_all_that_a_site_is_called_is_compared() -> None:
+    pages = []
+    for host, name in (("one", "Oak table, lot 4"), ("two", "Oak table, lot 7")):
+        html = page("", name).replace("<h1>", f"<a href='/'>{name}</a><h1>", 1)
+        pages.append((f"http://{host}.example/a", html, item(title=name)))
+    assert verdicts(*pages) == ["new", "related"]
+
+
 def test_what_a_reader_writes_below_the_heading_names_no_site() -> None:
     pages = [
         (f"http://{host}.example/a", html.replace("</main>", f"<p><a href='/'>{town}</a></p></main>"), item)

@@ -29,11 +29,12 @@ _SYMBOL = re.compile(r"[+#%‰°$€£¥₹₽]")
 def name_of(title: str, is_part: Callable[[str], bool], is_word: Callable[[str], bool], host: str = "") -> str:
     """Return what *title* calls a page, without the site's name and words for a view; its parts are divided by "|".
 
-    The site's are the name of its *host*, a part for which *is_part* returns true, and a word for which *is_word* does.
-    Empty if nothing else is there. What stands beside the heading of a page is not the site's for that: "Nurse - Leeds"
-    under the heading "Nurse".
+    The site's are the name of its *host*, a part for which *is_part* returns true, unless there is no other part, and a
+    word for which *is_word* does. Empty if nothing else is there. What stands beside the heading of a page is not the
+    site's for that: "Nurse - Leeds" under the heading "Nurse".
     """
-    named = [part for part in titles.parts(title) if not (_is_host(part, host) or is_part(part))]
+    parts = [part for part in titles.parts(title) if not _is_host(part, host)]
+    named = [part for part in parts if not is_part(part)] or parts
     own = ([w for w in _tokens(titles.without_view(part)) if not is_word(w.casefold())] for part in named)
     return " | ".join([" ".join(words) for words in own if words])
 
