@@ -156,7 +156,7 @@ def test_several_places_or_a_clause_are_reworded() -> None:
     page = replaced(replaced(replaced(EN, "approved", "said yes to"), "for the", "of the"), "on Monday", "that Monday")
     assert set(kinds(page, EN)) == {Kind.REWORDED}
     filled = replaced(replaced(replaced(EN, "approved", "passed"), "for the", "of the"), "on Monday", "that Monday")
-    assert set(kinds(filled, EN)) == {Kind.WORD}, "a form was filled in anew"
+    assert set(kinds(filled, EN)) == {Kind.WORD}, "a form was filled in again"
     clause = "settled the question of all its schools after some hours"
     assert Kind.REWORDED in kinds(replaced(EN, "approved the new budget for the schools", clause), EN)
     assert kinds(replaced(EN, "approved the new budget", "declined the new budget"), EN) == [Kind.WORD]

@@ -33,7 +33,7 @@ class Kind(Enum):
     PASSAGE = "a passage added"
     ADDED_FACT = "a number or name added that the original has nowhere"
     LINE = "a line or short sentence that replaces another"
-    WORD = "a short word or two replaced in an otherwise equal sentence"
+    WORD = "a word or two replaced in an otherwise equal sentence, or each word by another"
     REWORDED = "a sentence rewritten in several places"
     NUMBER = "another number, or letter by itself"
     NAME = "another name"
@@ -94,7 +94,7 @@ class CopyRules:
     threshold: float
     """Least share of a subject's text that the original of a copy has; with 1, all its clauses."""
     drops_reworded: bool = False
-    """Whether a copy on another site may have a word or two replaced in an otherwise equal sentence."""
+    """Whether a copy on another site may have words replaced, one for one, in an otherwise equal sentence."""
 
     def allowed(self, relation: Relation) -> frozenset[Kind]:
         """Return the edits that a copy of this *relation* to its original may have."""

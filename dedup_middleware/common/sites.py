@@ -23,7 +23,7 @@ _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 
 
 def are_one_site(urls: Iterable[str]) -> bool:
-    """Return whether the hosts of *urls* are all of one site."""
+    """Return whether the hosts of *urls* are all on the same site."""
     hosts = set(map(host_of, urls))
     return len(hosts) == 1 or len(set(map(site_of, hosts))) <= 1
 
