@@ -27,6 +27,8 @@ _FORMS = frozenset({"button", "hidden", "image", "reset", "submit"})
 # Of a URL: what a server names a page, not a file.
 _PAGE_NAMES = """html htm xhtml shtml php php3 php5 asp aspx jsp jspx jsf do action cgi cfm pl com org net"""
 _PAGES = frozenset(_PAGE_NAMES.split())
+# Of an extension with its point.
+_LONGEST_NAME = 6
 _FILE = pattern(r"((?:[^?#]*/)?)[^/?#]*\.([a-z][a-z0-9]{1,4})(?![^?#])", re.IGNORECASE)
 # Characters of a mark: a picture may be written into its URL.
 _LONGEST = 1_000
@@ -34,6 +36,9 @@ _LONGEST = 1_000
 
 def is_file(href: str) -> bool:
     """Return whether *href* leads to a file: the last part of its path has an extension that is not that of a page."""
+    if "." not in href[-_LONGEST_NAME:] and "?" not in href and "#" not in href:
+        # Most of the links of a page.
+        return False
     found = _FILE.match(href)
     # After two slashes stands a host.
     return found is not None and not found[1].endswith("//") and found[2].lower() not in _PAGES

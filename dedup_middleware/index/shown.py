@@ -133,7 +133,10 @@ def updated(shown: Mapping[bytes, bytes], page: Page) -> Mapping[bytes, bytes]:
 
 def _with(entry: bytes, text: bytes) -> bytes:
     """Return an *entry* with one page more, of this *text*."""
+    pages = bytes((entry[0] + 1,))
+    if entry[-2:] != b"\0\0":
+        return pages + entry[1:]
     texts = [entry[place : place + 2] for place in range(1, len(entry), 2)]
-    if text not in texts and b"\0\0" in texts:
+    if text not in texts:
         texts[texts.index(b"\0\0")] = text
-    return b"".join((bytes([entry[0] + 1]), *texts))
+    return b"".join((pages, *texts))

@@ -20,7 +20,7 @@ from dedup_middleware.extraction.features import is_age
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.addresses import is_same_address
-from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, clauses, pieces, weight
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, pieces, reduced_once, significant_clauses, weight
 from dedup_middleware.text.words import symbols_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,9 @@ def _short_text(value: str) -> str:
     if len(value) > MAX_SHORT:
         return ""
     text = " ".join(cast("Iterator[str]", parse(value).itertext())) if is_markup(value) else value
-    return "" if _is_long(text) and sum(each for _, each in clauses(text)) >= MIN_TEXT_WEIGHT else text
+    if not _is_long(text):
+        return text
+    return "" if sum(each for _, each in significant_clauses(reduced_once(text))) >= MIN_TEXT_WEIGHT else text
 
 
 def innermost(path: str) -> str:
