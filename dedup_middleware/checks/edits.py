@@ -272,6 +272,21 @@ class _Alignment:
     def known(self) -> Callable[[str], bool] | None:
         return self.context.known()
 
+    @cached_property
+    def vocabulary(self) -> Callable[[str], bool] | None:
+        """Whether a folded word stands in another text; ``None`` if half of the original's words do not.
+
+        Then the other texts are few, or in another language, where "schön" may be no word and "schon" one.
+        """
+        if (known := self.known) is None:
+            return None
+
+        def stands(word: str) -> bool:
+            return known(word) or known(word.title())
+
+        words = [word for word in self.original.words if are_letters(word)]
+        return stands if 2 * sum(map(stands, words)) >= len(words) else None
+
     def comparison(self) -> Comparison:
         """Return the edits, in the order of the text; none of a text of which the original has little."""
         measured: Iterable[_Measured] = self._measured()
@@ -509,9 +524,9 @@ class _Alignment:
             return False
         if is_unspaced(one) or not (are_letters(one) and are_letters(other)) or OSA.distance(one, other) > 1:
             return False
-        if (known := self.known) is None:
+        if (known := self.vocabulary) is None:
             return False
-        are_known = [all(known(word) or known(word.title()) for word in words) for words in (here, there)]
+        are_known = [all(map(known, words)) for words in (here, there)]
         return not all(are_known) and (any(are_known) or len(one) != len(other))
 
 

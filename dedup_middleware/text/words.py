@@ -58,7 +58,9 @@ MINUS = "-"
 _DASHES = frozenset("-\u2212\u2013")
 # Of a number, of a grade ("A-"), and in the place of a value (": -"): other dashes are typography.
 _MINUS = r"(?<![\w)])[-\u2212\u2013](?=\d)|(?<=[:(]\s)-(?=\s)|(?<=[A-Za-z])-(?!\w)"
-_SYMBOL = pattern(rf"[{SIGNS}]|{_MINUS}")
+# "a != b", "a == b": elsewhere the mark of an exclamation is typography.
+_NOT = "!"
+_SYMBOL = pattern(rf"[{SIGNS}]|{_NOT}(?==)|{_MINUS}")
 # A number with its marks: "25:23", "1.5"; a comma between numbers of a list has three digits after it, or another one.
 _TOKEN = pattern(rf"\d+(?:(?:[.:]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
@@ -115,7 +117,7 @@ def tokens(text: str) -> list[str]:
 
 def is_symbol(token: str) -> bool:
     """Return whether one of the :func:`tokens` of a text is a symbol."""
-    return token == MINUS or _SYMBOL.fullmatch(token) is not None
+    return token in {MINUS, _NOT} or _SYMBOL.fullmatch(token) is not None
 
 
 def are_letters(text: str) -> bool:
@@ -174,7 +176,7 @@ _NEGATION = pattern(
     "nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|niet|geen|nooit|zonder|inte|ej|aldrig|utan|ikke|uden|uten|"
     "ne|pas|jamais|sans|aucune?|non|senza|nunca|jamás|sin|não|sem|nu|fără|"
     "не|нет|ни|без|ні|немає|nie|bez|není|δεν?|μην?|χωρίς|değil|yok|nem|nincs|ei|eivät|ilman|tidak|bukan|tanpa|"
-    "không|chưa|chẳng|لا|لم|لن|ليس|ليست|غير|دون|بدون|نه|نیست|לא|אין|בלי|नहीं|न|मत|बिना|না|নয়|নেই|안|못|않|"
+    "không|chưa|chẳng|لا|لم|لن|ليس|ليست|غير|دون|بدون|نه|نیست|לא|אין|בלי|नहीं|न|मत|बिना|না|নয়|নেই|안|못|않|ไม่|ບໍ່|"
     "[不没沒未无無勿非]"
 )
 
