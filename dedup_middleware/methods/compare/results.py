@@ -32,7 +32,7 @@ class Scores(NamedTuple):
     precision: float
     """Right drops / drops, 0-1; 1 if nothing was dropped."""
     recall: float
-    """Right drops / pages that should be dropped, 0-1; 1 if no page should be dropped."""
+    """Copies that were dropped / copies, 0-1: of a cluster at most n - 1 are, whatever others lose; 1 without copies."""
     f1: float
     """Their harmonic mean."""
     lost: int
@@ -48,15 +48,16 @@ def scores(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Scores:
             dropped[page.cluster].append(original != number)
         elif original == number:
             has_kept_optional.add(page.cluster)
-    drops = right = due = lost = 0
+    drops = right = found = copies = lost = 0
     for cluster, gone in dropped.items():
         drops += sum(gone)
         right += min(sum(gone), len(gone) - (cluster not in has_kept_optional))
-        due += len(gone) - 1
+        # A page that may be dropped, because an optional one was kept, makes up for no copy of another cluster.
+        found += min(sum(gone), len(gone) - 1)
+        copies += len(gone) - 1
         lost += all(gone) and cluster not in has_kept_optional
     precision = right / drops if drops else 1.0
-    # With a kept optional page, a cluster may lose one page more than it should.
-    recall = min(1.0, right / due) if due else 1.0
+    recall = found / copies if copies else 1.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
     return Scores(round(precision, _DIGITS), round(recall, _DIGITS), round(f1, _DIGITS), lost)
