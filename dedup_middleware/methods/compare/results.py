@@ -32,7 +32,7 @@ class Scores(NamedTuple):
     precision: float
     """Right drops / drops, 0-1; 1 if nothing was dropped."""
     recall: float
-    """Copies that were dropped / copies, 0-1: of a cluster at most n - 1 are, whatever others lose; 1 without copies."""
+    """Copies that were dropped / copies, 0-1: of a cluster at most n - 1 are; 1 without copies."""
     f1: float
     """Their harmonic mean."""
     lost: int
