@@ -64,6 +64,18 @@ _LATER = """`scrapy dedup COMMAND --help` shows the options of a command, and ex
 Exit status: 0 done, 1 error, 2 usage error, 3 nothing found."""
 
 
+class Option(NamedTuple):
+    """An option or an argument: what `argparse` gets of it."""
+
+    names: tuple[str, ...]
+    how: dict[str, Any]
+
+
+def option(*names: str, **how: Any) -> Option:
+    """Return an option, as ``add_argument`` takes it."""
+    return Option(names, how)
+
+
 class Subcommand(NamedTuple):
     """A command of ``scrapy dedup``, as the dictionary ``COMMANDS`` of its module has it."""
 
@@ -71,9 +83,17 @@ class Subcommand(NamedTuple):
     """Prints to standard output and returns the exit status, ``None`` for 0."""
     examples: Sequence[str]
     """Command lines without ``scrapy dedup``."""
-    add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None
+    options: Sequence[Option | list[Option]] = ()
+    """In the order of the help; of a list, one at most may be given."""
     is_of_spider: bool = True
     """Whether it takes the options ``--spider`` and ``--json``."""
+
+
+_OF_SPIDER = (
+    option("--json", action="store_true", help="output JSON Lines"),
+    option("--spider", metavar="NAME", help="use the store, the records and the settings of this spider"),
+)
+_SET = option("-s", "--set", metavar="NAME=VALUE", action="append", default=[], help="override a setting (repeatable)")
 
 
 def subcommand(name: str) -> Subcommand:
@@ -125,20 +145,17 @@ class Parser(ScrapyArgumentParser):
             allow_abbrev=False,
         )
         self._positionals.title, self._optionals.title = "Arguments", "Options"
-        found.add_options(self)
-        common = self.add_argument_group("Common options")
-        if found.is_of_spider:
-            common.add_argument("--json", action="store_true", help="output JSON Lines")
-            common.add_argument(
-                "--spider", metavar="NAME", help="use the store, the records and the settings of this spider"
-            )
-        else:
-            self.set_defaults(spider=None)
-        common.add_argument(
-            *("-s", "--set"), metavar="NAME=VALUE", action="append", default=[], help="override a setting (repeatable)"
-        )
+        for each in found.options:
+            self._add(self.add_mutually_exclusive_group(), *each) if isinstance(each, list) else self._add(self, each)
+        self.set_defaults(spider=None)
+        self._add(self.add_argument_group("Common options"), *(_OF_SPIDER if found.is_of_spider else ()), _SET)
         arguments = [_ARGUMENTS[each.nargs].format(each.metavar) for each in self._get_positional_actions()]  # type: ignore[index]
         self.usage = " ".join([self.prog, *arguments, "[options]"])
+
+    @staticmethod
+    def _add(place: argparse._ActionsContainer, *options: Option) -> None:
+        for each in options:
+            place.add_argument(*each.names, **each.how)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the options in *words*; where they are wrong, end with an error that suggests the right ones."""

@@ -22,7 +22,7 @@ from scrapy.utils.project import ENVVAR, inside_project
 
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.cli.call import NothingYetError
-from dedup_middleware.cli.commands import TROUBLE, Subcommand
+from dedup_middleware.cli.commands import TROUBLE, Subcommand, option
 from dedup_middleware.cli.store import crawls_at_work, to_release
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown
@@ -45,7 +45,6 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, progress, styled
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from scrapy.settings import BaseSettings
@@ -79,10 +78,6 @@ class Finding(NamedTuple):
     text: str
     remedy: str = ""
     """What to do, where the text does not end with it."""
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-v", "--verbose", action="store_true", help="show all findings, not only notes and problems")
 
 
 def run(call: Call) -> int:
@@ -328,4 +323,5 @@ def _records(config: Config) -> Iterator[Finding]:
                 yield Finding(NOTE, f"{what}s", text, REMEDIES.get(reason, ""))
 
 
-COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), _add_options)}
+_VERBOSE = option("-v", "--verbose", action="store_true", help="show all findings, not only notes and problems")
+COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), (_VERBOSE,))}
