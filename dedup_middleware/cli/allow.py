@@ -7,9 +7,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import OF_ITEMS, url_argument
-from dedup_middleware.cli.commands import Subcommand, option
 from dedup_middleware.cli.dropped import chosen
+from dedup_middleware.cli.options import OF_ITEMS, Subcommand, option, url_argument
 from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.errors import CallError, NothingFoundError
 from dedup_middleware.index.overrides import Override, read_overrides

@@ -16,7 +16,7 @@ from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import Job, files_of
 from dedup_middleware.batch.engine import engine
 from dedup_middleware.batch.pairs import check
-from dedup_middleware.cli.commands import Subcommand, option
+from dedup_middleware.cli.options import Subcommand, option
 from dedup_middleware.common.registry import required
 from dedup_middleware.driver.opening import new_crawl
 from dedup_middleware.errors import ConfigError

@@ -1,10 +1,8 @@
-"""Finds the settings, the store and the records of a subcommand, and defines the options that several share."""
+"""Finds the settings, the store and the records of a subcommand, and prints what it finds."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import shlex
 import sys
 from contextlib import contextmanager, suppress
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiderloader import get_spider_loader
 
-from dedup_middleware.cli.commands import option
 from dedup_middleware.common import permissions
 from dedup_middleware.errors import ConfigError, DedupError, NothingFoundError
 from dedup_middleware.plugin.feeds import place_of, read_config
@@ -25,13 +22,13 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import tell
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
-    from dedup_middleware.cli.commands import Option
     from dedup_middleware.records.counts import Counts
     from dedup_middleware.settings import Config, DefaultPlace
 
@@ -207,30 +204,3 @@ def confirm(what: str) -> None:
     print(f"{one_line(what)} Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise DedupError("Nothing was deleted.")
-
-
-def share(text: str) -> float:
-    """Return the number from 0 to 1 that *text* is."""
-    with suppress(ValueError):
-        if 0 <= (value := float(text)) <= 1:
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
-
-
-def crawl_option(what: str = "records") -> Option:
-    """Return the option that chooses a crawl, by its name or as the latest one."""
-    return option("--crawl", metavar="CRAWL", help=f"only {what} of this crawl; last: the latest crawl")
-
-
-def url_argument(name: str = "url", **how: Any) -> Option:
-    """Return the argument that names a page, or several."""
-    return option(name, metavar="URL", help="page URL, exactly as it was crawled", **how)
-
-
-HOST = option("--host", metavar="HOST", help="only pages of this host and its subdomains")
-ORIGINAL = option("--original", metavar="URL", help="only duplicates of this page")
-MIN_SCORE = option("--min-score", metavar="X", type=share, default=0.0, help="minimum score, 0 to 1 (default: 0)")
-BELOW = option("--below", metavar="SCORE", type=share, default=math.inf, help="only scores below SCORE, 0 to 1")
-#: Choose among dropped items.
-OF_ITEMS = (HOST, ORIGINAL, crawl_option("items"), BELOW)
-YES = option("--yes", action="store_true", help="do not ask for confirmation")

@@ -10,21 +10,22 @@ import traceback
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyCommand
 from scrapy.utils.conf import arglist_to_dict
 
+from dedup_middleware.cli.options import OF_SPIDER, SET, Subcommand
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
 from dedup_middleware.plugin.addon import missing_package, old_scrapy
 from dedup_middleware.text.terminal import styled, tell
 from dedup_middleware.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from dedup_middleware.cli.call import Call
+    from dedup_middleware.cli.options import Option
 
 #: Exit statuses beside 0.
 TROUBLE, WRONG_CALL, NOTHING_FOUND = 1, 2, 3
@@ -62,38 +63,6 @@ COMMANDS = {name: text for group in GROUPS.values() for name, text in group.item
 _ARGUMENTS = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} ..."}
 _LATER = """`scrapy dedup COMMAND --help` shows the options of a command, and examples.
 Exit status: 0 done, 1 error, 2 usage error, 3 nothing found."""
-
-
-class Option(NamedTuple):
-    """An option or an argument: what `argparse` gets of it."""
-
-    names: tuple[str, ...]
-    how: dict[str, Any]
-
-
-def option(*names: str, **how: Any) -> Option:
-    """Return an option, as ``add_argument`` takes it."""
-    return Option(names, how)
-
-
-class Subcommand(NamedTuple):
-    """A command of ``scrapy dedup``, as the dictionary ``COMMANDS`` of its module has it."""
-
-    run: Callable[[Call], int | None]
-    """Prints to standard output and returns the exit status, ``None`` for 0."""
-    examples: Sequence[str]
-    """Command lines without ``scrapy dedup``."""
-    options: Sequence[Option | list[Option]] = ()
-    """In the order of the help; of a list, one at most may be given."""
-    is_of_spider: bool = True
-    """Whether it takes the options ``--spider`` and ``--json``."""
-
-
-_OF_SPIDER = (
-    option("--json", action="store_true", help="output JSON Lines"),
-    option("--spider", metavar="NAME", help="use the store, the records and the settings of this spider"),
-)
-_SET = option("-s", "--set", metavar="NAME=VALUE", action="append", default=[], help="override a setting (repeatable)")
 
 
 def subcommand(name: str) -> Subcommand:
@@ -148,7 +117,7 @@ class Parser(ScrapyArgumentParser):
         for each in found.options:
             self._add(self.add_mutually_exclusive_group(), *each) if isinstance(each, list) else self._add(self, each)
         self.set_defaults(spider=None)
-        self._add(self.add_argument_group("Common options"), *(_OF_SPIDER if found.is_of_spider else ()), _SET)
+        self._add(self.add_argument_group("Common options"), *(OF_SPIDER if found.is_of_spider else ()), SET)
         arguments = [_ARGUMENTS[each.nargs].format(each.metavar) for each in self._get_positional_actions()]  # type: ignore[index]
         self.usage = " ".join([self.prog, *arguments, "[options]"])
 

@@ -20,8 +20,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.python import to_unicode
 from w3lib.http import headers_raw_to_dict
 
-from dedup_middleware.cli.call import share
-from dedup_middleware.cli.commands import Subcommand, option
+from dedup_middleware.cli.options import Subcommand, option, share
 from dedup_middleware.common import bounded
 from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.errors import ConfigError

@@ -22,7 +22,8 @@ from scrapy.utils.project import ENVVAR, inside_project
 
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.cli.call import NothingYetError
-from dedup_middleware.cli.commands import TROUBLE, Subcommand, option
+from dedup_middleware.cli.commands import TROUBLE
+from dedup_middleware.cli.options import Subcommand, option
 from dedup_middleware.cli.store import crawls_at_work, to_release
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown

@@ -19,9 +19,9 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.conf import feed_complete_default_values_from_settings, feed_process_params_from_cli
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from dedup_middleware.cli.call import OF_ITEMS, url_argument
-from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand, option
+from dedup_middleware.cli.commands import NOTHING_FOUND
 from dedup_middleware.cli.explain import explain
+from dedup_middleware.cli.options import OF_ITEMS, Subcommand, option, url_argument
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
 from dedup_middleware.errors import ConfigError

@@ -13,9 +13,8 @@ from rapidfuzz.distance import Levenshtein
 from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.edits import Original, compare
-from dedup_middleware.cli.call import url_argument
 from dedup_middleware.cli.changes import change_lines
-from dedup_middleware.cli.commands import Subcommand, option
+from dedup_middleware.cli.options import Subcommand, option, url_argument
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError

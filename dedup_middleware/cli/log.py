@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import HOST, MIN_SCORE, ORIGINAL, crawl_option
-from dedup_middleware.cli.commands import Subcommand, option
 from dedup_middleware.cli.explain import record_text
+from dedup_middleware.cli.options import HOST, MIN_SCORE, ORIGINAL, Subcommand, crawl_option, option
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import Counts, unchecked
 from dedup_middleware.records.file import Record, RecordFilter

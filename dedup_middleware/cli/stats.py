@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import crawl_option
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import Subcommand, crawl_option
 from dedup_middleware.records.counts import Counts, summary
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import Table, columns, rendered

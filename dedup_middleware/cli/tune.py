@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.cli.call import HOST, crawl_option
-from dedup_middleware.cli.commands import Subcommand, option
+from dedup_middleware.cli.options import HOST, Subcommand, crawl_option, option
 from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import another
 from dedup_middleware.model import now

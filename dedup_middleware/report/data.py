@@ -32,9 +32,10 @@ from dedup_middleware.records.file import (
     lines,
     log_of,
 )
+from dedup_middleware.records.signs import score_of
 from dedup_middleware.report.crawl_counts import Crawls
 from dedup_middleware.report.near_misses import NearMisses
-from dedup_middleware.report.tallies import Tallies, score_of, signs
+from dedup_middleware.report.tallies import Tallies
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, one_line
 
@@ -91,7 +92,7 @@ def gather(
         summary["pairs"], summary["since"] = _columns(rows), _since(log)
         differences = [_cut(record.difference, 1, DIFFERENCE_CHARACTERS) for record in queue]
         summary["near"] = {"pages": len(near.urls), "differences": differences}
-        summary["signs"] = signs(tallies, crawls.sum.hosts.pages)
+        summary["signs"] = tallies.signs.all()
         details = [_detail(record) for record in rows]
         near_pairs = range(len(duplicates), len(duplicates) + min(len(queue), pairs // 2))
         doubtful = [*most_doubtful(duplicates, pairs - len(near_pairs)), *near_pairs]

@@ -6,7 +6,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
-from dedup_middleware.report.tallies import score_of
+from dedup_middleware.records.signs import score_of
 
 if TYPE_CHECKING:
     from dedup_middleware.records.file import Record
