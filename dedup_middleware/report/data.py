@@ -34,8 +34,7 @@ from dedup_middleware.records.file import (
 )
 from dedup_middleware.records.signs import score_of
 from dedup_middleware.report.crawl_counts import Crawls
-from dedup_middleware.report.near_misses import NearMisses
-from dedup_middleware.report.tallies import Tallies
+from dedup_middleware.report.tallies import NearMisses, Tallies
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, one_line
 

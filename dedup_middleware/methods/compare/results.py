@@ -117,26 +117,15 @@ def sweep_table(option: str, values: Sequence[str], rows: Sequence[MethodRow]) -
 # --- pages without clusters
 
 
-class MethodPair(NamedTuple):
-    """Two methods side by side."""
+def pairs(drops: Mapping[str, AbstractSet[int]]) -> Iterator[dict[str, Any]]:
+    """Yield each two of the methods whose *drops* these are, with the pages that both drop, and that either does.
 
-    method: str
-    other: str
-    both: int
-    """Pages that both drop."""
-    either: int
-    """Pages that at least one of them drops."""
-    agreement: float
-    """Both / either, 0-1; 1 if neither drops anything."""
-
-
-def pairs(drops: Mapping[str, AbstractSet[int]]) -> list[MethodPair]:
-    """Return each two of the methods whose *drops* these are, in their order."""
-    found = []
+    Their agreement is both / either; 1 if neither drops anything.
+    """
     for (one, ours), (other, theirs) in combinations(drops.items(), 2):
         both, either = len(ours & theirs), len(ours | theirs)
-        found.append(MethodPair(one, other, both, either, round(both / either, _DIGITS) if either else 1.0))
-    return found
+        agreement = round(both / either, _DIGITS) if either else 1.0
+        yield {"method": one, "other": other, "both": both, "either": either, "agreement": agreement}
 
 
 def disputed(drops: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[int, list[str]]]:
@@ -174,7 +163,7 @@ def unlabelled_dict(
     """Return all of this for JSON."""
     return {
         "methods": [row.as_dict() for row in rows],
-        "agreement": [pair._asdict() for pair in pairs(drops)],
+        "agreement": [*pairs(drops)],
         "disputed": [
             {
                 "id": pages[number].id,
