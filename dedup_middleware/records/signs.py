@@ -44,7 +44,7 @@ class Signs:
         """The sum of the scores, in ten-thousandths."""
         self._compared = 0
         self._fields: Counter[str] = Counter()
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def add(self, record: Record) -> None:
         """Take *record* into account; of an item only its fields: items of one response often repeat another's."""
@@ -79,20 +79,24 @@ class Signs:
         for kind, sign in (*self._of_pair(host, original), *self._of_fields({*map(field_of, record.difference)})):
             # That a host repeats one page is the better warning.
             known = {("one_original", host), (kind, name := sign.get("host") or sign["field"])}
-            if not known & self._told:
-                self._told.add((kind, name))
+            if not known & self._reported:
+                self._reported.add((kind, name))
                 yield kind, sign
 
     def all(self) -> dict[str, list[dict[str, Any]]]:
         """Return all signs by kind, the worst first."""
-        found: dict[str, list[dict[str, Any]]] = {"one_original": [], "fields": [], "mirrors": []}
-        known: set[str] = set()
         of_pairs = [sign for pair in self._originals for sign in self._of_pair(*pair)]
-        for kind, sign in (*sorted(of_pairs, key=lambda sign: sign[0] == "mirrors"), *self._of_fields(self._fields)):
-            if (name := sign.get("host") or sign["field"]) not in known:
-                known.add(name)
-                found[kind].append(sign)
-        return {kind: sorted(each, key=lambda s: -(s.get("repeats") or s["kept"])) for kind, each in found.items()}
+        of_hosts = [each for kind, each in of_pairs if kind == "one_original"]
+        mirrors = {each["host"]: each for kind, each in of_pairs if kind == "mirrors"}
+        # A host that repeats one page has a warning already.
+        for each in of_hosts:
+            mirrors.pop(each["host"], None)
+        fields = [each for _, each in self._of_fields(self._fields)]
+        return {
+            "one_original": sorted(of_hosts, key=lambda sign: -sign["repeats"]),
+            "fields": sorted(fields, key=lambda sign: -sign["kept"]),
+            "mirrors": sorted(mirrors.values(), key=lambda sign: -sign["repeats"]),
+        }
 
     def _of_pair(self, host: str, original: str) -> Iterator[Sign]:
         """Yield that most pages of *host* repeat *original*; or else, that they repeat pages of its host."""
