@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiderloader import get_spider_loader
 
-from dedup_middleware.common import permissions
 from dedup_middleware.errors import ConfigError, DedupError, NothingFoundError
 from dedup_middleware.plugin.feeds import place_of, read_config
 from dedup_middleware.records.file import RecordFilter, Records, crawl_named, log_exists, log_of
@@ -23,7 +22,7 @@ from dedup_middleware.text.terminal import tell
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -180,21 +179,6 @@ def _has_store(config: Config) -> bool:
     with suppress(DedupError):
         return store_exists(config.store)
     return False
-
-
-@contextmanager
-def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of *path*, as :func:`permissions.replaced` does; :class:`ConfigError`."""
-    if str(path) == "-":
-        raise ConfigError("- is not a file here", "Name a file, or /dev/stdout for standard output.")
-    try:
-        with permissions.replaced(path, is_ours, is_named=True) as file:
-            yield file
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        detail = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be written ({detail})", "Name another file.") from error
 
 
 def confirm(what: str) -> None:

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import whole_file
 from dedup_middleware.cli.options import HOST, Subcommand, option
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.records.crawl_changes import CHANGED, KINDS, NOT_COMPARED, UNCHANGED, changes_since
 from dedup_middleware.records.file import TEXT, crawl_lines
 from dedup_middleware.text.clauses import one_line

@@ -7,8 +7,8 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import whole_file
 from dedup_middleware.cli.options import Subcommand, crawl_option, option
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.plugin.messages import crawl_command
 from dedup_middleware.report import page
 from dedup_middleware.report.data import gather

@@ -7,8 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import whole_file
 from dedup_middleware.cli.options import HOST, Subcommand, option
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.url_rules import LEAST_TEXTS, Rules

@@ -13,8 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import NothingYetError, confirm, whole_file
+from dedup_middleware.cli.call import NothingYetError, confirm
 from dedup_middleware.cli.options import HOST, YES, Subcommand, option, url_argument
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.common.urls import as_requested, without_secrets
 from dedup_middleware.errors import CallError, ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import fingerprinter
