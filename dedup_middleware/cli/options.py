@@ -53,7 +53,7 @@ def crawl_option(what: str = "records") -> Option:
 
 def url_argument(name: str = "url", **how: Any) -> Option:
     """Return the argument that names a page, or several."""
-    return option(name, metavar="URL", help="page URL, exactly as it was crawled", **how)
+    return option(name, **{"metavar": "URL", "help": "page URL, exactly as it was crawled", **how})
 
 
 HOST = option("--host", metavar="HOST", help="only pages of this host and its subdomains")
