@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 
 from chromium import chromium
 from report_demo import COPIER, MIRROR, demo

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from crawling import run_scrapy
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from prose import article, blog, story
 from test_two_witnesses import visit
 
-from dedup_middleware.records.recorder import MIN_PAGES, MIN_PAGES_OF_ANOTHER, FieldAlarm, OneOriginalAlarm
+from dedup_middleware.records.file import Record
+from dedup_middleware.records.signs import MIN_PAGES, MIN_PAGES_OF_ANOTHER, Signs
 
 NOTICE = story(1)
 
@@ -69,36 +72,60 @@ def test_a_host_that_only_repeats_another_is_told_of_once_with_the_setting(site,
         assert (len(outcome.dropped), outcome.problems) == (dropped, [])
 
 
+def told(signs: Signs, url: str, original: str | None = None, **fields: Any) -> list[dict[str, Any]]:
+    """Return the signs that a page at *url* completes, a copy of *original* or a new page."""
+    copy = {"verdict": "duplicate", "outcome": "dropped", "original_url": original, "items_dropped": 1, "score": 1.0}
+    record = Record("", "news", "one", url, "new", items_kept=1)
+    record = replace(record, **(fields or (copy if original else {})))
+    signs.add(record)
+    return [sign for _, sign in signs.of(record)]
+
+
 @given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=80))
-def test_it_is_never_wrong_and_misses_no_original_that_most_pages_repeat_from_the_first(originals):
-    alarm, seen = OneOriginalAlarm(), []
-    told = None
+def test_it_is_never_wrong_and_misses_no_original_that_most_pages_repeat(originals):
+    signs, seen = Signs(), []
+    reported = None
     for original in originals:
         seen.append(original)
-        if (numbers := alarm.note_page("host", original)) is not None:
-            assert told is None
-            told = original
-            repeats, pages = numbers
-            assert pages == len(seen) >= MIN_PAGES
-            assert 2 * repeats > pages
-            assert repeats <= seen.count(original)
-    always = all(2 * seen[: n + 1].count("a") > n + 1 for n in range(len(seen)))
-    if always and len(seen) >= MIN_PAGES:
-        assert told == "a"
+        for sign in told(signs, "http://host/", original and f"http://host/{original}"):
+            assert reported is None
+            reported = original
+            assert sign["pages"] == len(seen) >= MIN_PAGES
+            assert sign["repeats"] == seen.count(original)
+            assert 2 * sign["repeats"] > len(seen)
+    for name in "abc":
+        ends = [n for n in range(MIN_PAGES, len(seen) + 1) if seen[n - 1] == name and 2 * seen[:n].count(name) > n]
+        assert not ends or reported is not None
 
 
-def test_hosts_that_were_not_seen_for_long_are_forgotten():
-    alarm = OneOriginalAlarm()
+def test_hosts_with_few_pages_are_forgotten():
+    signs = Signs()
     for n in range(30_000):
-        alarm.note_page(f"host{n}", None)
-    assert len(alarm._hosts) <= 10_000
+        told(signs, f"http://host{n}/", "http://other/" if n % 2 else None)
+    assert max(len(signs._pages), len(signs._originals)) <= 10_000
+    many = [told(signs, "http://host/", "http://other/1") for _ in range(MIN_PAGES)]
+    assert [sign["repeats"] for found in many for sign in found] == [MIN_PAGES]
 
 
 def test_a_field_that_keeps_nearly_all_is_told_of_once() -> None:
-    alarm = FieldAlarm()
-    told = [alarm.note_page(frozenset(["views"] if number % 15 else [])) for number in range(3 * MIN_PAGES)]
-    assert [line for line in told if line] == [("views", MIN_PAGES - 2, MIN_PAGES)]
-    assert not any(alarm.note_page(frozenset()) for _ in range(100))
+    signs, kept = Signs(), {"verdict": "related", "reason": "item_field_differs", "difference": ["views: 7"]}
+    said = [
+        told(signs, f"http://host{n}/", **kept) if n % 15 else told(signs, f"http://host{n}/", f"http://other{n}/")
+        for n in range(3 * MIN_PAGES)
+    ]
+    assert [sign for found in said for sign in found] == [{"field": "views", "kept": MIN_PAGES - 2, "pages": MIN_PAGES}]
+
+
+def test_what_repeats_one_page_or_copies_with_low_scores_is_no_mirror() -> None:
+    signs = Signs()
+    for n in range(MIN_PAGES_OF_ANOTHER):
+        told(signs, "http://one/", "http://other/1")
+        copy = {"verdict": "duplicate", "outcome": "dropped", "original_url": f"http://other/{n}", "score": 0.85}
+        told(signs, "http://two/", **copy)
+        told(signs, "http://three/", f"http://other/{n}")
+    found = signs.all()
+    assert [sign["host"] for sign in found["one_original"]] == ["one"]
+    assert [(sign["host"], sign["of"], sign["score"]) for sign in found["mirrors"]] == [("three", "other", 1.0)]
 
 
 def test_a_field_that_keeps_every_duplicate_is_named_with_its_remedy(site, crawl):

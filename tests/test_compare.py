@@ -195,6 +195,15 @@ class TestScores:
         assert [by_method(each)["learner"]["recall"] for each in said] == [0.3333, 0.3333, 0.6667]
 
 
+def test_recall_is_of_the_copies_of_each_cluster_by_itself() -> None:
+    """Of a, all three go, which is right beside the optional page that was kept; the copy of b is not found."""
+    clusters = [("a", True), ("a", False), ("a", False), ("a", False), ("b", False), ("b", False)]
+    pages = [CorpusPage(str(n), "", cluster, optional) for n, (cluster, optional) in enumerate(clusters)]
+    assert scores(pages, [0, 0, 0, 0, 4, 5]) == (1.0, 0.6667, 0.8, 0)
+    theirs = [benchmark.CorpusPage(p.id, "", (), "", "", p.cluster or "", "", p.is_optional) for p in pages]
+    assert benchmark.drop_agreement(theirs, {"0", "4", "5"}).recall == pytest.approx(2 / 3)
+
+
 page_lists = st.lists(
     st.tuples(st.sampled_from("abc"), st.booleans(), st.one_of(st.none(), st.integers(0, 9))), min_size=1, max_size=10
 )

@@ -282,7 +282,7 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     [
         "order.requests:RequestOrder.__init__",
         "order.order:Order.learn",
-        "records.recorder:Alarms.finished",
+        "records.signs:Signs.add",
         "driver.releases:Releaser.has_any",
     ],
 )

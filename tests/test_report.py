@@ -26,9 +26,8 @@ from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.counts import NOT_COUNTED
 from dedup_middleware.records.file import Record, RecordLog, Records
 from dedup_middleware.report.data import gather
-from dedup_middleware.report.near_misses import NearMisses
 from dedup_middleware.report.page import html, words
-from dedup_middleware.report.tallies import Tallies
+from dedup_middleware.report.tallies import NearMisses, Tallies
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import open_store
 

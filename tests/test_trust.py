@@ -30,11 +30,11 @@ from hypothesis import strategies as st
 from library import Library
 
 from dedup_middleware.cli.allow import overrides_text
-from dedup_middleware.cli.call import whole_file
 from dedup_middleware.cli.dropped import item_text
 from dedup_middleware.cli.explain import explanation_text
 from dedup_middleware.cli.store import info_text
 from dedup_middleware.common import bounded, permissions
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.index import dropped_items, item_codec, schema
 from dedup_middleware.index.overrides import Override

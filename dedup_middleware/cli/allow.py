@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import add_item_filter
-from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.cli.dropped import chosen
+from dedup_middleware.cli.options import OF_ITEMS, Subcommand, option, url_argument
 from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.errors import CallError, NothingFoundError
 from dedup_middleware.index.overrides import Override, read_overrides
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.records.file import RecordFilter
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
+    from dedup_middleware.records.file import RecordFilter
     from dedup_middleware.settings import Config
 
 _NAMED = 20
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="*", help="page URL, exactly as it was crawled")
-    add_item_filter(parser)
-    parser.add_argument("--all", action="store_true", help="all pages with dropped items")
-    others = parser.add_mutually_exclusive_group()
-    others.add_argument("--list", action="store_true", help="list the pages that were allowed")
-    others.add_argument("--remove", metavar="URL", help="undo allow for this page")
 
 
 def run(call: Call) -> None:
@@ -45,15 +35,12 @@ def run(call: Call) -> None:
     if opts.list or opts.remove is not None:
         found = overrides(call.config, removed=opts.remove)
         lines = [*map(json.dumps, found)] if opts.json else [overrides_text(found, removed=opts.remove)]
-        for line in lines:
-            print(line)
+        print(*lines, sep="\n", end="\n" * bool(lines))
         return
-    is_filtered = RecordFilter(opts.host, opts.original, opts.crawl, below=opts.below) != RecordFilter()
-    if not (opts.url or opts.all or is_filtered):
+    is_filtered = any((opts.host, opts.original, opts.crawl, opts.below < math.inf))
+    if not (opts.urls or opts.all or is_filtered):
         raise CallError("name the pages by URL, --host, --original, --crawl or --below, or give --all")
-    config = call.config
-    wanted = RecordFilter.of(config, opts.host, opts.original, crawl=opts.crawl, below=opts.below)
-    call.show(allow(config, opts.url, wanted), _allowed_text)
+    call.show(allow(call.config, opts.urls, call.wanted), _allowed_text)
 
 
 def _allowed_text(report: dict[str, Any]) -> str:
@@ -143,6 +130,16 @@ def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, A
 
 COMMANDS = {
     "allow": Subcommand(
-        run, ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"), _add_options
+        run,
+        ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"),
+        (
+            url_argument("urls", nargs="*"),
+            *OF_ITEMS,
+            option("--all", action="store_true", help="all pages with dropped items"),
+            [
+                option("--list", action="store_true", help="list the pages that were allowed"),
+                option("--remove", metavar="URL", help="undo allow for this page"),
+            ],
+        ),
     )
 }

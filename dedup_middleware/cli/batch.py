@@ -16,7 +16,7 @@ from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import Job, files_of
 from dedup_middleware.batch.engine import engine
 from dedup_middleware.batch.pairs import check
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import Subcommand, option
 from dedup_middleware.common.registry import required
 from dedup_middleware.driver.opening import new_crawl
 from dedup_middleware.errors import ConfigError
@@ -31,25 +31,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.settings import Config
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "inputs",
-        metavar="INPUT",
-        nargs="+",
-        type=Path,
-        help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), .wacz, in the order of the crawls",
-    )
-    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="folder for the results")
-    parser.add_argument(
-        "--spark",
-        metavar="MASTER",
-        nargs="?",
-        const="",
-        help="run on Spark at MASTER, such as spark://host:7077 (default: the master of spark-submit, or all cores)",
-    )
-    parser.add_argument("--parquet", action="store_true", help="write verdicts and clusters as Parquet")
 
 
 def run(call: Call) -> None:
@@ -95,7 +76,29 @@ def _text(report: dict[str, Any]) -> str:
 
 
 COMMANDS = {
-    "batch": Subcommand(run, ("batch crawl-2024.jsonl crawl-2025.warc.gz -o checked",), _add_options),
+    "batch": Subcommand(
+        run,
+        ("batch crawl-2024.jsonl crawl-2025.warc.gz -o checked",),
+        (
+            option(
+                "inputs",
+                metavar="INPUT",
+                nargs="+",
+                type=Path,
+                help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), .wacz, in the order of the crawls",
+            ),
+            option("-o", "--output", metavar="FOLDER", type=Path, required=True, help="folder for the results"),
+            option(
+                "--spark",
+                metavar="MASTER",
+                nargs="?",
+                const="",
+                help="run on Spark at MASTER, such as spark://host:7077 "
+                "(default: the master of spark-submit, or all cores)",
+            ),
+            option("--parquet", action="store_true", help="write verdicts and clusters as Parquet"),
+        ),
+    ),
 }
 
 if __name__ == "__main__":

@@ -1,34 +1,34 @@
-"""Finds the settings, the store and the records of a subcommand, and defines the options that several share."""
+"""Finds the settings, the store and the records of a subcommand, and prints what it finds."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import shlex
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiderloader import get_spider_loader
 
-from dedup_middleware.common import permissions
-from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.errors import ConfigError, DedupError, NothingFoundError
 from dedup_middleware.plugin.feeds import place_of, read_config
-from dedup_middleware.records.file import log_exists
+from dedup_middleware.records.file import RecordFilter, Records, crawl_named, log_exists, log_of
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    import argparse
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
+    from dedup_middleware.records.counts import Counts
     from dedup_middleware.settings import Config, DefaultPlace
 
 
@@ -46,6 +46,30 @@ class Call:
     def show(self, found: Any, text: Callable[[Any], str]) -> None:
         """Print what was *found*: with ``--json`` as it is, else as *text* writes it."""
         print(json.dumps(found) if self.opts.json else text(found))
+
+    def show_each(self, found: Iterable[Any], text: Callable[[Any], str], line: Callable[[Any], str]) -> int:
+        """Print what is *found*, with ``--json`` as *line* writes it, else as *text* does, and return its number."""
+        shown = 0
+        for each in found:
+            print((line if self.opts.json else text)(each))
+            shown += 1
+        return shown
+
+    @cached_property
+    def wanted(self) -> RecordFilter:
+        """What the options of the call choose, of the records or of the dropped items."""
+        given = {name: value for name, value in vars(self.opts).items() if name in RecordFilter.__slots__}
+        return RecordFilter.of(self.config, **given)
+
+    @property
+    def log(self) -> Path:
+        """The path of the records; :class:`RecordsError` if there are none."""
+        return log_of(self.config)
+
+    @cached_property
+    def records(self) -> Records:
+        """The records that are `wanted`."""
+        return Records(self.log, replace(self.wanted, crawl=crawl_named(self.log, self.wanted.crawl)))
 
     @cached_property
     def config(self) -> Config:
@@ -126,6 +150,11 @@ class Call:
             tell(f"Cannot load the project's spiders ({error!r}). Their own settings are ignored.")
             return None
 
+    def check_crawl(self, counts: Counts) -> None:
+        """Raise :class:`NothingFoundError` if a crawl is wanted, and none of its records is in *counts*."""
+        if self.records.wanted.crawl and not counts.numbers:
+            raise NothingFoundError(f"No record of the crawl {self.records.wanted.crawl} in {self.log}.")
+
 
 def _several(configs: Iterable[Config]) -> ConfigError:
     names = [str(config.spider) for config in configs]
@@ -152,21 +181,6 @@ def _has_store(config: Config) -> bool:
     return False
 
 
-@contextmanager
-def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of *path*, as :func:`permissions.replaced` does; :class:`ConfigError`."""
-    if str(path) == "-":
-        raise ConfigError("- is not a file here", "Name a file, or /dev/stdout for standard output.")
-    try:
-        with permissions.replaced(path, is_ours, is_named=True) as file:
-            yield file
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        detail = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be written ({detail})", "Name another file.") from error
-
-
 def confirm(what: str) -> None:
     """Return if a person at the terminal confirms *what*; else raise `DedupError`."""
     if not sys.stdin.isatty():
@@ -174,36 +188,3 @@ def confirm(what: str) -> None:
     print(f"{one_line(what)} Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise DedupError("Nothing was deleted.")
-
-
-def add_crawl_option(parser: argparse.ArgumentParser, what: str = "records") -> None:
-    """Add the option that chooses a crawl."""
-    parser.add_argument("--crawl", metavar="CRAWL", help=f"only {what} of this crawl; last: the latest crawl")
-
-
-def add_host_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that chooses a host."""
-    parser.add_argument("--host", metavar="HOST", help="only pages of this host and its subdomains")
-
-
-def add_page_filter(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose among dropped pages."""
-    add_host_option(parser)
-    parser.add_argument("--original", metavar="URL", help="only duplicates of this page")
-
-
-def add_item_filter(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose among dropped items."""
-    add_page_filter(parser)
-    add_crawl_option(parser, "items")
-    parser.add_argument(
-        "--below", metavar="SCORE", type=share, default=math.inf, help="only scores below SCORE, 0 to 1"
-    )
-
-
-def share(text: str) -> float:
-    """Return the number from 0 to 1 that *text* is."""
-    with suppress(ValueError):
-        if 0 <= (value := float(text)) <= 1:
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")

@@ -7,15 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import add_host_option, whole_file
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import HOST, Subcommand, option
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.records.crawl_changes import CHANGED, KINDS, NOT_COMPARED, UNCHANGED, changes_since
-from dedup_middleware.records.file import TEXT, RecordFilter, crawl_lines, host_named, log_of
+from dedup_middleware.records.file import TEXT, crawl_lines
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, tell
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
 
     from dedup_middleware.cli.call import Call
@@ -30,28 +29,18 @@ _NOT_COMPARED = (
 )
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_host_option(parser)
-    parser.add_argument("--since", metavar="CRAWL", help="compare with this crawl (default: the one before the last)")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write JSON Lines into this file")
-
-
 def run(call: Call) -> None:
     """Print what became of each page, or write it into a file."""
-    opts, config = call.opts, call.config
-    log = log_of(config)
-    found = [*changes_since(log, opts.since, RecordFilter(host_named(opts.host)))]
-    if not all(line.has_new for line in crawl_lines(log)):
+    opts = call.opts
+    found = [*changes_since(call.log, opts.since, call.wanted)]
+    if not all(line.has_new for line in crawl_lines(call.log)):
         tell("DEDUP_LOG leaves out new pages (new=0): they are missing here.")
     if opts.output is not None:
         with whole_file(Path(opts.output), lambda start: start.startswith(_EXPORT)) as file:
             file.writelines(_line(change).encode("ascii") + b"\n" for change in found)
         tell(f"Wrote {plural(len(found), 'page')} to {opts.output}.")
-    elif opts.json:
-        for change in found:
-            print(_line(change))
     else:
-        print(_text(found))
+        call.show_each(found if opts.json else [found], _text, _line)
     if any(change.kind == NOT_COMPARED for change in found):
         tell(_NOT_COMPARED)
 
@@ -98,6 +87,12 @@ def change_lines(changes: RecordedChanges | None) -> list[str]:
 
 COMMANDS = {
     "changes": Subcommand(
-        run, ("changes", "changes --since 3f2a9c81d0b4 --host example.org", "changes -o changes.jsonl"), _add_options
+        run,
+        ("changes", "changes --since 3f2a9c81d0b4 --host example.org", "changes -o changes.jsonl"),
+        (
+            HOST,
+            option("--since", metavar="CRAWL", help="compare with this crawl (default: the one before the last)"),
+            option("-o", dest="output", metavar="FILE", help="write JSON Lines into this file"),
+        ),
     )
 }

@@ -10,21 +10,22 @@ import traceback
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyCommand
 from scrapy.utils.conf import arglist_to_dict
 
+from dedup_middleware.cli.options import OF_SPIDER, SET, Subcommand
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
 from dedup_middleware.plugin.addon import missing_package, old_scrapy
 from dedup_middleware.text.terminal import styled, tell
 from dedup_middleware.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from dedup_middleware.cli.call import Call
+    from dedup_middleware.cli.options import Option
 
 #: Exit statuses beside 0.
 TROUBLE, WRONG_CALL, NOTHING_FOUND = 1, 2, 3
@@ -62,18 +63,6 @@ COMMANDS = {name: text for group in GROUPS.values() for name, text in group.item
 _ARGUMENTS = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} ..."}
 _LATER = """`scrapy dedup COMMAND --help` shows the options of a command, and examples.
 Exit status: 0 done, 1 error, 2 usage error, 3 nothing found."""
-
-
-class Subcommand(NamedTuple):
-    """A command of ``scrapy dedup``, as the dictionary ``COMMANDS`` of its module has it."""
-
-    run: Callable[[Call], int | None]
-    """Prints to standard output and returns the exit status, ``None`` for 0."""
-    examples: Sequence[str]
-    """Command lines without ``scrapy dedup``."""
-    add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None
-    is_of_spider: bool = True
-    """Whether it takes the options ``--spider`` and ``--json``."""
 
 
 def subcommand(name: str) -> Subcommand:
@@ -125,20 +114,17 @@ class Parser(ScrapyArgumentParser):
             allow_abbrev=False,
         )
         self._positionals.title, self._optionals.title = "Arguments", "Options"
-        found.add_options(self)
-        common = self.add_argument_group("Common options")
-        if found.is_of_spider:
-            common.add_argument("--json", action="store_true", help="output JSON Lines")
-            common.add_argument(
-                "--spider", metavar="NAME", help="use the store, the records and the settings of this spider"
-            )
-        else:
-            self.set_defaults(spider=None)
-        common.add_argument(
-            *("-s", "--set"), metavar="NAME=VALUE", action="append", default=[], help="override a setting (repeatable)"
-        )
+        for each in found.options:
+            self._add(self.add_mutually_exclusive_group(), *each) if isinstance(each, list) else self._add(self, each)
+        self.set_defaults(spider=None)
+        self._add(self.add_argument_group("Common options"), *(OF_SPIDER if found.is_of_spider else ()), SET)
         arguments = [_ARGUMENTS[each.nargs].format(each.metavar) for each in self._get_positional_actions()]  # type: ignore[index]
         self.usage = " ".join([self.prog, *arguments, "[options]"])
+
+    @staticmethod
+    def _add(place: argparse._ActionsContainer, *options: Option) -> None:
+        for each in options:
+            place.add_argument(*each.names, **each.how)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the options in *words*; where they are wrong, end with an error that suggests the right ones."""

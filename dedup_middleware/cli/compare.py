@@ -20,8 +20,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.python import to_unicode
 from w3lib.http import headers_raw_to_dict
 
-from dedup_middleware.cli.call import share
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import Subcommand, option, share
 from dedup_middleware.common import bounded
 from dedup_middleware.common.plain_files import open_file
 from dedup_middleware.errors import ConfigError
@@ -30,7 +29,6 @@ from dedup_middleware.methods.compare.corpus import CorpusPage
 from dedup_middleware.text.terminal import tell
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
     from scrapy.http import Response
@@ -143,30 +141,8 @@ def _html(response: HtmlResponse) -> str:
 
 
 _FIT = 0.2
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
-    add = parser.add_argument
-    add("corpus", metavar="CORPUS", type=Path, help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache")
-    add(
-        "--method",
-        metavar="CHOICE",
-        action="append",
-        default=[],
-        help="NAME or NAME:OPTION=VALUE,… (repeatable; default: all)",
-    )
-    add("--pure", action="store_true", help="use no checks besides the method itself")
-    add(
-        "--fit",
-        metavar="SHARE",
-        type=share,
-        default=_FIT,
-        help=f"share of the pages, the first ones, to learn from (default: {_FIT})",
-    )
-    add("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure all values of one option instead")
-    add("--plot", metavar="FILE", type=Path, help="draw the results (.png, .svg, .pdf)")
-    add("--json", action="store_true", help="output JSON")
+_FIRST = f"share of the pages, the first ones, to learn from (default: {_FIT})"
+_METHOD = "NAME or NAME:OPTION=VALUE,… (repeatable; default: all)"
 
 
 def run(call: Call) -> None:
@@ -185,7 +161,20 @@ COMMANDS = {
     "compare": Subcommand(
         run,
         ("compare pages.jsonl", "compare pages.jsonl --method simhash --method minhash"),
-        _add_options,
+        (
+            option(
+                "corpus",
+                metavar="CORPUS",
+                type=Path,
+                help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache",
+            ),
+            option("--method", metavar="CHOICE", action="append", default=[], help=_METHOD),
+            option("--pure", action="store_true", help="use no checks besides the method itself"),
+            option("--fit", metavar="SHARE", type=share, default=_FIT, help=_FIRST),
+            option("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure all values of one option instead"),
+            option("--plot", metavar="FILE", type=Path, help="draw the results (.png, .svg, .pdf)"),
+            option("--json", action="store_true", help="output JSON"),
+        ),
         is_of_spider=False,
     )
 }

@@ -22,10 +22,11 @@ from scrapy.utils.project import ENVVAR, inside_project
 
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.cli.call import NothingYetError
-from dedup_middleware.cli.commands import TROUBLE, Subcommand
+from dedup_middleware.cli.commands import TROUBLE
+from dedup_middleware.cli.options import Subcommand, option
 from dedup_middleware.cli.store import crawls_at_work, to_release
 from dedup_middleware.common.urls import without_secrets
-from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown
+from dedup_middleware.errors import ConfigError, DedupError, StoreLockedError, shown
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import addon
@@ -45,7 +46,6 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, progress, styled
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from scrapy.settings import BaseSettings
@@ -79,10 +79,6 @@ class Finding(NamedTuple):
     text: str
     remedy: str = ""
     """What to do, where the text does not end with it."""
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-v", "--verbose", action="store_true", help="show all findings, not only notes and problems")
 
 
 def run(call: Call) -> int:
@@ -136,19 +132,11 @@ def _findings(call: Call) -> Iterator[Finding]:
         yield Finding(PROBLEM, "settings", str(error))
         return
     yield from _settings(call.settings_of(config.spider), config)
-    try:
-        # A name that is known may have options that do not exist, or need a package that is not installed.
-        Deduplicator(fingerprint=config.fingerprint, extractor=config.extractor).close()
-    except ConfigError as error:
-        yield Finding(PROBLEM, "settings", str(error))
-    yield from _store(config)
-    yield from _disk(config)
-    try:
-        with progress("reading the records"):
-            found = [*_records(config)]
-    except RecordsError as error:
-        found = [Finding(PROBLEM, "records", str(error))]
-    yield from found
+    for about, check in (("settings", _choices), ("store", _store), ("disk", _disk), ("records", _records)):
+        try:
+            yield from check(config)
+        except DedupError as error:  # noqa: PERF203 - each by itself
+            yield Finding(NOTE if isinstance(error, StoreLockedError) else PROBLEM, about, str(error))
 
 
 def _versions() -> Iterator[Finding]:
@@ -239,30 +227,30 @@ def _as_set(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
 
 
+def _choices(config: Config) -> Iterator[Finding]:
+    """Raise `ConfigError` for a choice with options that do not exist, or of a package that is not installed."""
+    Deduplicator(fingerprint=config.fingerprint, extractor=config.extractor).close()
+    return iter(())
+
+
 # --- store and log
 
 
 def _store(config: Config) -> Iterator[Finding]:
     """Yield the findings on the store that *config* names."""
-    uri = config.store
-    shown_uri = without_secrets(uri, redact=False)
-    try:
-        if uri == "memory:" and config.store_is_default and config.spider is not None:
-            what = f"cannot write to {config.place.tried}: a crawl drops nothing"
-            yield Finding(PROBLEM, "store", what, "set DEDUP_STORE and DEDUP_LOG")
-        elif uri == "memory:":
-            what = "it is in memory: the store, and dropped items, are gone at the end of a crawl"
-            yield Finding(NOTE, "store", what, "set DEDUP_STORE to a path")
-        elif not store_exists(uri):
-            yield Finding(NOTE, "store", f"no store at {shown_uri} yet; the first crawl makes it")
-        else:
-            with index_for_command(uri, "doctor") as (store, _):
-                yield Finding(OK, "store", f"{shown_uri} opens")
-                yield from _opened(store, config)
-    except StoreLockedError as error:
-        yield Finding(NOTE, "store", str(error))
-    except DedupError as error:
-        yield Finding(PROBLEM, "store", str(error))
+    uri, shown_uri = config.store, without_secrets(config.store, redact=False)
+    if uri == "memory:" and config.store_is_default and config.spider is not None:
+        what = f"cannot write to {config.place.tried}: a crawl drops nothing"
+        yield Finding(PROBLEM, "store", what, "set DEDUP_STORE and DEDUP_LOG")
+    elif uri == "memory:":
+        what = "it is in memory: the store, and dropped items, are gone at the end of a crawl"
+        yield Finding(NOTE, "store", what, "set DEDUP_STORE to a path")
+    elif not store_exists(uri):
+        yield Finding(NOTE, "store", f"no store at {shown_uri} yet; the first crawl makes it")
+    else:
+        with index_for_command(uri, "doctor") as (store, _):
+            yield Finding(OK, "store", f"{shown_uri} opens")
+            yield from _opened(store, config)
 
 
 def _opened(store: OpenStore, config: Config) -> Iterator[Finding]:
@@ -308,24 +296,26 @@ def _nearest(path: Path) -> Path:
 
 def _records(config: Config) -> Iterator[Finding]:
     """Yield whether the records can be read, and how many pages of the last crawl were not checked."""
-    if config.log is None:
+    log = config.log
+    if log is None:
         yield Finding(NOTE, "records", "no records are kept that show why pages are dropped", "set DEDUP_LOG to a path")
-    elif not log_exists(config.log):
-        yield Finding(NOTE, "records", f"no records at {config.log} yet; the first crawl writes them")
-    elif config.log.is_fifo():
-        yield Finding(PROBLEM, "records", f"{config.log} is a named pipe, not a file", "set DEDUP_LOG to another path")
-    elif config.log.stat().st_size and last_line(config.log) is None:
-        yield Finding(PROBLEM, "records", f"{config.log} has no records", "set DEDUP_LOG to another path")
+    elif not log_exists(log):
+        yield Finding(NOTE, "records", f"no records at {log} yet; the first crawl writes them")
+    elif log.is_fifo() or (log.stat().st_size and last_line(log) is None):
+        what = "is a named pipe, not a file" if log.is_fifo() else "has no records"
+        yield Finding(PROBLEM, "records", f"{log} {what}", "set DEDUP_LOG to another path")
     else:
-        yield Finding(OK, "records", f"{config.log}, {config.log.stat().st_size / 2**20:.1f} MB")
         counts = Counts()
-        if config.log.stat().st_size:
-            for record in Records(config.log, RecordFilter(crawl=crawl_named(config.log, LAST))):
-                counts.add(record)
+        if log.stat().st_size:
+            with progress("reading the records"):
+                for record in Records(log, RecordFilter(crawl=crawl_named(log, LAST))):
+                    counts.add(record)
+        yield Finding(OK, "records", f"{log}, {log.stat().st_size / 2**20:.1f} MB")
         for what, (_, of) in (("page", OF_PAGES), ("item", OF_ITEMS)):
             for reason, count in unchecked(counts.numbers, of).most_common():
                 text = f"the last crawl did not check {plural(count, what)}: {reason}"
                 yield Finding(NOTE, f"{what}s", text, REMEDIES.get(reason, ""))
 
 
-COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), _add_options)}
+_VERBOSE = option("-v", "--verbose", action="store_true", help="show all findings, not only notes and problems")
+COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), (_VERBOSE,))}

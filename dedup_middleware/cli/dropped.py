@@ -19,9 +19,9 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.conf import feed_complete_default_values_from_settings, feed_process_params_from_cli
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from dedup_middleware.cli.call import add_item_filter
-from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
+from dedup_middleware.cli.commands import NOTHING_FOUND
 from dedup_middleware.cli.explain import explain
+from dedup_middleware.cli.options import OF_ITEMS, Subcommand, option, url_argument
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
 from dedup_middleware.errors import ConfigError
@@ -34,7 +34,6 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, tell
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator
 
     from scrapy.exporters import BaseItemExporter
@@ -50,32 +49,18 @@ _STDOUT = "stdout:"
 _REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled")
-    add_item_filter(parser)
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument(
-        *("-o", "--output"), metavar="FILE", help="append the items to FILE (FILE:FORMAT, -:FORMAT: standard output)"
-    )
-    output.add_argument("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it")
-
-
 def run(call: Call) -> int:
     """Print or export the chosen items; return 3 if a filter matches none. The store stays as it is."""
-    opts = call.opts
-    wanted = RecordFilter.of(call.config, opts.host, opts.original, opts.url, crawl=opts.crawl, below=opts.below)
+    opts, wanted = call.opts, call.wanted
     with index_for_command(call.config.store, "dropped") as (_, index):
         items = chosen(index, wanted)
         if target := opts.overwrite_output or opts.output:
             _export(call, items, target)
             return 0
-        item = None
-        for item in items:
-            print(_json(item) if opts.json else item_text(item, columns()))
-        if item is not None:
+        if call.show_each(items, lambda item: item_text(item, columns()), _json):
             return 0
         is_chosen = wanted != RecordFilter()
-        is_alone = opts.url and wanted == RecordFilter.of(call.config, None, None, opts.url)
+        is_alone = opts.url and wanted == RecordFilter(url=wanted.url)
         tell(_why_none(call.config, opts.url) if is_alone else f"No {'such ' * is_chosen}dropped item. {_REMOVED}")
         return NOTHING_FOUND if is_chosen else 0
 
@@ -205,5 +190,20 @@ class _Export:
 
 
 COMMANDS = {
-    "dropped": Subcommand(run, ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"), _add_options)
+    "dropped": Subcommand(
+        run,
+        ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"),
+        (
+            url_argument(nargs="?"),
+            *OF_ITEMS,
+            [
+                option(
+                    *("-o", "--output"),
+                    metavar="FILE",
+                    help="append the items to FILE (FILE:FORMAT, -:FORMAT: standard output)",
+                ),
+                option("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it"),
+            ],
+        ),
+    )
 }

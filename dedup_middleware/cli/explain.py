@@ -14,7 +14,7 @@ from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import Subcommand, option, url_argument
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
@@ -37,7 +37,6 @@ from dedup_middleware.text.clauses import marked_sentences, one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, styled
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from dedup_middleware.checks.detector import Examined
@@ -160,15 +159,6 @@ _REPEATED = 0.5
 #: Repeated sentences of a record that are shown.
 _SENTENCES = 2
 _STYLES = {"dropped": "red", "would_drop": "yellow", "tagged": "yellow", "released": "green", "related": "green"}
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="page URL, exactly as it was crawled")
-    parser.add_argument("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit")
-    parser.add_argument(
-        "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"
-    )
-    parser.add_argument("--other-html", metavar="FILE", help="the same for OTHER")
 
 
 def run(call: Call) -> None:
@@ -329,6 +319,13 @@ COMMANDS = {
             "explain https://example.org/story --html story.html",
             "explain https://example.org/story https://example.com/repost",
         ),
-        _add_options,
+        (
+            url_argument(),
+            option("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit"),
+            option(
+                "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"
+            ),
+            option("--other-html", metavar="FILE", help="the same for OTHER"),
+        ),
     )
 }

@@ -7,8 +7,8 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import add_crawl_option, whole_file
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import Subcommand, crawl_option, option
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.plugin.messages import crawl_command
 from dedup_middleware.report import page
 from dedup_middleware.report.data import gather
@@ -16,17 +16,9 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, progress, tell
 
 if TYPE_CHECKING:
-    import argparse
-
     from dedup_middleware.cli.call import Call
 
 _DEFAULT = "report.html"
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", metavar="FILE", default=_DEFAULT, help=f"file to write (default: {_DEFAULT})")
-    add_crawl_option(parser)
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(call: Call) -> None:
@@ -55,4 +47,14 @@ def run(call: Call) -> None:
         tell(f"Cannot open a browser. Open {opts.output} yourself.")
 
 
-COMMANDS = {"report": Subcommand(run, ("report --open", "report --crawl last -o last.html"), _add_options)}
+COMMANDS = {
+    "report": Subcommand(
+        run,
+        ("report --open", "report --crawl last -o last.html"),
+        (
+            option("-o", "--output", metavar="FILE", default=_DEFAULT, help=f"file to write (default: {_DEFAULT})"),
+            crawl_option(),
+            option("--open", action="store_true", help="open the page in a browser"),
+        ),
+    )
+}

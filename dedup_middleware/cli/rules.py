@@ -7,17 +7,16 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import add_host_option, whole_file
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import HOST, Subcommand, option
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.url_rules import LEAST_TEXTS, Rules
-from dedup_middleware.records.file import RecordFilter, Records, host_named, log_of
+from dedup_middleware.records.file import Records
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, tell
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
 
     from dedup_middleware.cli.call import Call
@@ -29,11 +28,6 @@ _ORDER, _PROCESSOR = 100, "queryRemoval"
 # An empty line, which is nothing in JSON, marks a file of ours: the format has no place for a name.
 _EXPORT = b"[\n\n"
 _WITH_TEXT = {kind.value for kind in VerdictKind} - {VerdictKind.UNCHECKED.value, VerdictKind.GONE.value}
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_host_option(parser)
-    parser.add_argument("--export", metavar="FILE", help="write them for duplicate-url-discarder")
 
 
 def learned(records: Iterable[Record], host: str | None = None) -> list[Rule]:
@@ -70,15 +64,13 @@ def _is_on(host: str | None, rule: Rule) -> bool:
 def run(call: Call) -> None:
     """Print the rules, or write them into a file."""
     opts = call.opts
-    host = host_named(opts.host)
-    found = learned(Records(log_of(call.config), RecordFilter()), host)
+    found = learned(Records(call.log), call.wanted.host)
     if opts.export is not None:
         _export(found, Path(opts.export))
         return
     if not found and not opts.json:
         print("No duplicate differs from its original in the same part of the URL for two texts.")
-    for rule in found:
-        print(json.dumps(_as_dict(rule)) if opts.json else _text(rule))
+    call.show_each(found, _text, lambda rule: json.dumps(_as_dict(rule)))
 
 
 def _as_dict(rule: Rule) -> dict[str, object]:
@@ -109,4 +101,10 @@ def _export(found: list[Rule], path: Path) -> None:
     tell(f"Wrote {plural(len(rules), 'rule')} to {path}; {rest} cannot be expressed in its format.")
 
 
-COMMANDS = {"rules": Subcommand(run, ("rules", "rules --host example.org", "rules --export rules.json"), _add_options)}
+COMMANDS = {
+    "rules": Subcommand(
+        run,
+        ("rules", "rules --host example.org", "rules --export rules.json"),
+        (HOST, option("--export", metavar="FILE", help="write them for duplicate-url-discarder")),
+    )
+}

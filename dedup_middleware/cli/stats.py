@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import add_crawl_option
-from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.errors import NothingFoundError
+from dedup_middleware.cli.options import Subcommand, crawl_option
 from dedup_middleware.records.counts import Counts, summary
-from dedup_middleware.records.file import RecordFilter, Records, crawl_named, log_of
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import Table, columns, rendered
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.settings import Config
 
 _LISTED = 10
 
 
 def run(call: Call) -> None:
     """Print the counts."""
-    call.show(stats(call.config, call.opts.crawl), lambda found: stats_text(found, columns()))
-
-
-def stats(config: Config, crawl: str | None = None) -> dict[str, Any]:
-    """Return the counts of the records, or of one *crawl*, named as in Scrapy's stats; :class:`RecordsError`."""
-    log, counts = log_of(config), Counts()
-    crawl = crawl_named(log, crawl)
-    for record in Records(log, RecordFilter(crawl=crawl)):
+    counts = Counts()
+    for record in call.records:
         counts.add(record)
-    if crawl and not counts.numbers:
-        raise NothingFoundError(f"No record of the crawl {crawl} in {log}.")
+    call.check_crawl(counts)
+    call.show(stats(call.log, counts), lambda found: stats_text(found, columns()))
+
+
+def stats(log: Path, counts: Counts) -> dict[str, Any]:
+    """Return the *counts* of the records at *log*, named as in Scrapy's stats."""
     return {
         "records": str(log),
         "stats": {f"dedup/{name}": number for name, number in sorted(counts.numbers.items()) if number},
@@ -48,4 +44,4 @@ def stats_text(found: dict[str, Any], width: int | None = None) -> str:
     return "\n".join(lines)
 
 
-COMMANDS = {"stats": Subcommand(run, ("stats", "stats --crawl last --json"), add_crawl_option)}
+COMMANDS = {"stats": Subcommand(run, ("stats", "stats --crawl last --json"), (crawl_option(),))}

@@ -13,8 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, whole_file
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.call import NothingYetError, confirm
+from dedup_middleware.cli.options import HOST, YES, Subcommand, option, url_argument
+from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.common.urls import as_requested, without_secrets
 from dedup_middleware.errors import CallError, ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import fingerprinter
@@ -108,16 +109,6 @@ def to_release(store: OpenStore) -> int:
 # --- forget
 
 
-def _add_forget_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled")
-    add_host_option(parser)
-    parser.add_argument(
-        "--older-than", metavar="DAYS", type=_age, help="only pages last stored more than DAYS ago, such as 90d"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-
-
 def _age(text: str) -> timedelta:
     days = _AGE.fullmatch(text)
     if days is None:
@@ -181,11 +172,6 @@ def _forgotten_text(config: Config, chosen: Chosen, *, is_dry_run: bool) -> str:
 # --- reset and compact
 
 
-def _add_reset_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--log", action="store_true", help="delete the records too")
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-
-
 def reset(call: Call) -> None:
     """Delete the store, and the records if that is wanted, after confirmation."""
     opts = call.opts
@@ -233,12 +219,6 @@ def compact(call: Call) -> None:
 # --- export and import
 
 
-def _add_export_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="FILE, FILE.gz or FILE.xz (default: standard output)"
-    )
-
-
 def export(call: Call) -> None:
     """Write a copy of the store; to standard error what it has, if the copy does not go to standard output."""
     config, output = call.config, call.opts.output
@@ -270,10 +250,6 @@ def _opened(output: str) -> Iterator[IO[str]]:
         yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf8", newline="\n"))
 
 
-def _add_import_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="a file that `scrapy dedup store export` wrote")
-
-
 def import_(call: Call) -> None:
     """Fill the empty store with a copy of another one, and print what it has."""
     config, path = call.config, call.opts.file
@@ -294,6 +270,11 @@ def import_(call: Call) -> None:
     call.show({"store": shown, **counts}, lambda _: f"Imported into {shown}: {', '.join(kinds)}")
 
 
+_TOO = option("--log", action="store_true", help="delete the records too")
+_INTO = option(
+    "-o", "--output", metavar="FILE", default="-", help="FILE, FILE.gz or FILE.xz (default: standard output)"
+)
+_FROM = option("file", metavar="FILE", type=Path, help="a file that `scrapy dedup store export` wrote")
 COMMANDS = {
     "store info": Subcommand(info, ("store info", "store info --json -s DEDUP_STORE=sqlite:/data/dedup")),
     "store forget": Subcommand(
@@ -303,12 +284,17 @@ COMMANDS = {
             "store forget --host example.org --dry-run",
             "store forget --older-than 90d --yes",
         ),
-        _add_forget_options,
+        (
+            *(url_argument(nargs="?"), HOST),
+            option(
+                "--older-than", metavar="DAYS", type=_age, help="only pages last stored more than DAYS ago, such as 90d"
+            ),
+            option("--dry-run", action="store_true", help="show what would be deleted, and delete nothing"),
+            YES,
+        ),
     ),
-    "store reset": Subcommand(reset, ("store reset", "store reset --log --yes"), _add_reset_options),
+    "store reset": Subcommand(reset, ("store reset", "store reset --log --yes"), (_TOO, YES)),
     "store compact": Subcommand(compact, ("store compact",)),
-    "store export": Subcommand(export, ("store export -o store.jsonl.xz",), _add_export_options),
-    "store import": Subcommand(
-        import_, ("store import store.jsonl.xz -s DEDUP_STORE=sqlite:/data/dedup",), _add_import_options
-    ),
+    "store export": Subcommand(export, ("store export -o store.jsonl.xz",), (_INTO,)),
+    "store import": Subcommand(import_, ("store import store.jsonl.xz -s DEDUP_STORE=sqlite:/data/dedup",), (_FROM,)),
 }

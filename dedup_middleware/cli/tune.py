@@ -9,12 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.cli.call import add_crawl_option, add_host_option
-from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.cli.options import HOST, Subcommand, crawl_option, option
 from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import another
 from dedup_middleware.model import now
-from dedup_middleware.records.file import log_of, open_records
 from dedup_middleware.report import tuning
 from dedup_middleware.report.answers import Answer, Answers
 from dedup_middleware.report.data import NEARLY, OWN, SAME, stored
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from dedup_middleware.report.tuning import Case
     from dedup_middleware.settings import Config
 
+_SHOW = "pairs to show above and below the threshold (default: 5)"
 _AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
 # Sentences of a page that the other page lacks, and characters of a sentence.
 _SHOWN, _CHARACTERS = 8, 200
@@ -43,16 +42,6 @@ class _Pair(NamedTuple):
     case: Case
     record: Record
     texts: dict[str, Any] | None
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_crawl_option(parser)
-    add_host_option(parser)
-    parser.add_argument("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT)
-    parser.add_argument(
-        "--show", metavar="N", type=_number, default=5, help="pairs to show above and below the threshold (default: 5)"
-    )
-    parser.add_argument("--labels", metavar="FILE", type=Path, help="add the labels that a report has saved to FILE")
 
 
 def _thresholds(text: str) -> list[float]:
@@ -76,15 +65,14 @@ def run(call: Call) -> None:
             f"DEDUP_FINGERPRINT = {config.fingerprint!r} has its own threshold and ignores DEDUP_THRESHOLD. "
             "Use `scrapy dedup compare` to try its options."
         )
-    log = log_of(config)
-    records, labels = open_records(log, crawl=opts.crawl, host=opts.host), Answers.beside(log)
+    records, labels = call.records, Answers.beside(call.log)
     if opts.labels is not None:
         given = Answers.given(opts.labels)
         tell(f"{plural(len(given.about()), 'label')} in {opts.labels}, {labels.add_newer(given)} of them new")
     found, current = tuning.recorded(counted(records, "records read")), config.threshold
     if not found.cases:
         raise NothingFoundError(
-            f"No verdict in {log} depends on the threshold", "Crawl first, or widen --crawl and --host."
+            f"No verdict in {call.log} depends on the threshold", "Crawl first, or widen --crawl and --host."
         )
     rows = tuning.rows_of(found.cases, current, opts.at)
     near = tuning.borderline(found.cases, current, opts.show, labelled=labels.about())
@@ -174,4 +162,15 @@ def _as_dict(pair: _Pair) -> dict[str, Any]:
     return pair.record.as_dict() | {"texts": pair.texts}
 
 
-COMMANDS = {"tune": Subcommand(run, ("tune", "tune --at 0.7,0.75,0.85 --show 10"), _add_options)}
+COMMANDS = {
+    "tune": Subcommand(
+        run,
+        ("tune", "tune --at 0.7,0.75,0.85 --show 10"),
+        (
+            *(crawl_option(), HOST),
+            option("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT),
+            option("--show", metavar="N", type=_number, default=5, help=_SHOW),
+            option("--labels", metavar="FILE", type=Path, help="add the labels that a report has saved to FILE"),
+        ),
+    )
+}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dedup_middleware.common.plain_files import STREAMS, descriptor_of
+from dedup_middleware.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -75,6 +76,21 @@ def replaced(path: Path, is_ours: Callable[[bytes], bool], *, is_named: bool = F
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+@contextmanager
+def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
+    """Yield a file that takes the place of *path*, as `replaced` does; `ConfigError`."""
+    if str(path) == "-":
+        raise ConfigError("- is not a file here", "Name a file, or /dev/stdout for standard output.")
+    try:
+        with replaced(path, is_ours, is_named=True) as file:
+            yield file
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        detail = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be written ({detail})", "Name another file.") from error
 
 
 def is_made_by_us(path: Path, is_ours: Callable[[bytes], bool]) -> bool:

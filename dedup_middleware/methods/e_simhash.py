@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import pairwise
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dedup_middleware.methods.simhash import SimHash, hash_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dedup_middleware.methods.method import Text
 
@@ -35,6 +35,8 @@ _DIGITS = 6
 
 class ESimHash(SimHash):
     """The words of a text, each at its positions, as *bits* signs, of which *distance* may differ."""
+
+    memory: ClassVar[Mapping[str, Any]] = {**SimHash.memory, "_entropies": dict[str, float]}
 
     def __init__(self, *, bits: int = 64, distance: int = 10) -> None:
         super().__init__(bits=bits, distance=distance)
@@ -54,15 +56,6 @@ class ESimHash(SimHash):
             for word in sorted(before.keys() | after.keys())
         }
         self._entropies = {word: mean for word, mean in means.items() if mean}
-
-    def _known(self) -> list[Any]:
-        return [*super()._known(), self._entropies]
-
-    def _restore(self, *known: Any) -> None:
-        *counted, entropies = known
-        found = {str(word): float(mean) for word, mean in entropies.items()}
-        super()._restore(*counted)
-        self._entropies = found
 
     def vectors(self, found: Sequence[str]) -> list[tuple[int, float]]:
         counts = Counter(found)

@@ -6,21 +6,28 @@ A fingerprint is of one of three kinds. Stores and comparisons depend on the kin
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import struct
+import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
 import xxhash
 
+from dedup_middleware.common import bounded
 from dedup_middleware.common.registry import Registry
 from dedup_middleware.errors import ConfigError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+# Of what is learned, unpacked, and of the values in it: two hundred pages have ten thousand words.
+_MAX_LEARNED, _MAX_VALUES = 32 * 2**20, 1_000_000
 #: Of a feature in a set.
 FEATURE_BYTES = 8
 # Of sums and quotients of weights.
@@ -84,6 +91,8 @@ class Method(ABC):
 
     learns: ClassVar[bool] = False
     """Whether `fit` must come before the first fingerprint, to count the words of a corpus for example."""
+    memory: ClassVar[Mapping[str, Any]] = {}
+    """The attributes that `fit` sets, with their types: what a store keeps of it."""
     sees_elements: ClassVar[bool] = False
     """Whether the method uses `Text.elements`, which cost as much time as parsing the page."""
     threshold: float
@@ -94,10 +103,26 @@ class Method(ABC):
 
     def learned(self) -> bytes:
         """Return what `fit` has learned, for `recall`; empty for a method that does not learn."""
-        return b""
+        if not self.memory:
+            return b""
+        known = msgspec.to_builtins([getattr(self, name) for name in self.memory], str_keys=True, order="sorted")
+        written = json.dumps(known, ensure_ascii=False).encode("utf8", "surrogatepass")
+        if len(written) > _MAX_LEARNED or bounded.has_more(written, _MAX_VALUES):
+            raise ConfigError("the pages have more words than can be stored", "learn from fewer pages")
+        return zlib.compress(written)
 
-    def recall(self, learned: bytes) -> None:  # noqa: B027 - most methods learn nothing
+    def recall(self, learned: bytes) -> None:
         """Restore what a method of the same options has `learned`. `UnreadableError` if the bytes are damaged."""
+        if not self.memory:
+            return
+        try:
+            written = bounded.loads(bounded.unpacked(learned, _MAX_LEARNED), values=_MAX_VALUES)
+            kinds = GenericAlias(tuple, tuple(self.memory.values()))
+            found: Any = msgspec.convert(written, kinds, str_keys=True)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise UnreadableError(f"what the method has learned cannot be read: {error}") from error
+        for name, value in zip(self.memory, found, strict=True):
+            setattr(self, name, value)
 
     @abstractmethod
     def fingerprint(self, text: Text) -> Signature | None:

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 # Pages that share a key with a new one and are scored.
 _MAX_SCORED = 64
 _LEARNED_KEY = b"l"
+#: Pages that a method which learns is given before it makes its first fingerprint.
+LEARNED_FROM = 200
 
 
 class Note(NamedTuple):
@@ -78,11 +80,16 @@ class MethodBeside:
     """
 
     def __init__(self, method: Method, store: OpenStore, claims: OpenClaims) -> None:
-        """Use *method*, and what it has learned for *store*. One read."""
+        """Use *method*, and what it has learned for *store*, or learn from the first pages. One read."""
         self.method = method
         self._store = store
         self._open = _open.setdefault(claims, _Open())
-        self.learner = Learner(method, self._learned())
+        learned = self._learned()
+        self.is_ready = not method.learns or bool(learned)
+        self._learned_from = LEARNED_FROM
+        self._texts: list[Text] = []
+        if learned:
+            method.recall(learned)
 
     @property
     def threshold(self) -> float:
@@ -103,20 +110,19 @@ class MethodBeside:
         if root is not None:
             elements = elements_of(root, paragraphs) if self.method.sees_elements else ()
             text = text._replace(description=description_of(root), elements=elements)
-        if self.learner.learn_from(text):
-            self._remember(fail)
-        return self._noted(self.learner.fingerprint(text))
+        if not self.is_ready and paragraphs:
+            self._texts.append(text)
+            if len(self._texts) >= self._learned_from:
+                self._learn(fail)
+        return self._noted(self.method.fingerprint(text) if self.is_ready else None)
 
     @contextmanager
     def learning(self, fail: Callable[[DedupError | UnreadableError], None]) -> Iterator[None]:
         """See Beside: instead of from the first pages."""
-        if self.learner.is_ready:
-            yield
-            return
-        self.learner.pages = sys.maxsize
+        self._learned_from = sys.maxsize
         yield
-        self.learner.learn()
-        self._remember(fail)
+        if not self.is_ready:
+            self._learn(fail)
 
     def detector(self, ours: Detector) -> Detector:
         """See Beside."""
@@ -176,8 +182,10 @@ class MethodBeside:
     def _learned(self) -> bytes:
         return self._store.get_many([_LEARNED_KEY])[0] or b""
 
-    def _remember(self, fail: Callable[[DedupError | UnreadableError], None]) -> None:
-        """Keep for good what the method has learned, or take what another process that shares the store has."""
+    def _learn(self, fail: Callable[[DedupError | UnreadableError], None]) -> None:
+        """Learn from the texts so far, and keep it for good; or take what another process that shares the store has."""
+        self.method.fit(self._texts)
+        self.is_ready, self._texts = True, []
         try:
             learned = self.method.learned()
             kept = self._learned() or learned
@@ -221,7 +229,7 @@ class MethodDetector(Detector):
         if page.fingerprint.weight < MIN_TEXT_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if not isinstance(page.note, Note):
-            reason = Reason.NO_FEATURES if self.beside.learner.is_ready else Reason.STILL_LEARNING
+            reason = Reason.NO_FEATURES if self.beside.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
         everything = Distinctive(dict.fromkeys(page.fingerprint.weights, ()))
         return self._provisional(page, self._alike(page, found, page.note), everything)
@@ -244,40 +252,3 @@ class MethodDetector(Detector):
         for score, number in sorted(scored, key=lambda pair: -pair[0]):
             if score > 0 and (original := self.index.page(number)) is not None:
                 yield Match(original, score, original.hashes & page.fingerprint.weights.keys())
-
-
-#: Pages that a method which learns is given before it makes its first print.
-LEARNED_FROM = 200
-
-
-class Learner:
-    """A *method* that has learned, or learns from the first pages that it is given."""
-
-    def __init__(self, method: Method, learned: bytes = b"") -> None:
-        """Continue from what it has *learned* before; `UnreadableError` as `recall`."""
-        self.method = method
-        self.is_ready = not method.learns or bool(learned)
-        self.pages = LEARNED_FROM
-        """From how many it learns."""
-        self._texts: list[Text] = []
-        if learned:
-            method.recall(learned)
-
-    def fingerprint(self, text: Text) -> Signature | None:
-        """Return the method's print of *text*; ``None`` while it learns, too."""
-        return self.method.fingerprint(text) if self.is_ready else None
-
-    def learn_from(self, text: Text) -> bool:
-        """Learn from *text* if it still does; return whether that has made it ready."""
-        if self.is_ready or not text.paragraphs:
-            return False
-        self._texts.append(text)
-        if len(self._texts) >= self.pages:
-            self.learn()
-        return self.is_ready
-
-    def learn(self) -> None:
-        """Learn from the texts so far, and from no later ones."""
-        self.method.fit(self._texts)
-        self.is_ready = True
-        self._texts = []

@@ -31,7 +31,7 @@ bits are set in a short text: at mu = 1.5, two of our tests' stories differ in 1
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xxhash import xxh3_64_intdigest
 
@@ -56,6 +56,8 @@ class PSimHash(SimHash):
     ``pbdr`` or ``bdr``. A page whose heaviest words are common in the corpus takes up to 40 ms.
     """
 
+    memory: ClassVar[Mapping[str, Any]] = {**SimHash.memory, "_occurrences": dict[str, dict[int, int]]}
+
     def __init__(
         self, *, bits: int = 64, distance: int = 10, top: int = 20, mu: float = 1.5, positions: str = "pbdr"
     ) -> None:
@@ -74,15 +76,6 @@ class PSimHash(SimHash):
             for word, count in Counter(words).items():
                 occurrences[word][number] = count
         self._occurrences = {word: counts for word, counts in sorted(occurrences.items()) if len(counts) > 1}
-
-    def _known(self) -> list[Any]:
-        return [*super()._known(), {word: [*counts.items()] for word, counts in self._occurrences.items()}]
-
-    def _restore(self, *known: Any) -> None:
-        *counted, occurrences = known
-        found = {str(word): {int(text): int(n) for text, n in counts} for word, counts in occurrences.items()}
-        super()._restore(*counted)
-        self._occurrences = found
 
     def vectors(self, found: Sequence[str]) -> list[tuple[int, float]]:
         weights = self.j_tidf(found)

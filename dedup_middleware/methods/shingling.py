@@ -26,15 +26,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dedup_middleware.methods.method import ROUNDING, Method, WeightedSet, feature, one_of, within
-from dedup_middleware.methods.vocabulary import load_dictionary, packed, unpacked, words
+from dedup_middleware.methods.vocabulary import load_dictionary, words
 from dedup_middleware.text.characters import NOISE
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from dedup_middleware.methods.method import Text
 
@@ -115,6 +115,7 @@ class Heintze(Shingling):
     """The *smallest* shingles that are not frequent: not in more than the share *frequent* of the corpus."""
 
     learns = True
+    memory: ClassVar[Mapping[str, Any]] = {"_frequent": frozenset[bytes]}
 
     def __init__(
         self,
@@ -139,15 +140,6 @@ class Heintze(Shingling):
             counts.update(sorted(self.hashes(text))[: _COUNTED * self._smallest])
         most = max(_NOT_FREQUENT, self._share * number)
         self._frequent = frozenset(shingle for shingle, count in counts.items() if count > most)
-
-    def learned(self) -> bytes:
-        return packed(sorted(shingle.hex() for shingle in self._frequent))
-
-    def recall(self, learned: bytes) -> None:
-        unpacked(learned, self._restore)
-
-    def _restore(self, frequent: Iterable[str]) -> None:
-        self._frequent = frozenset(map(bytes.fromhex, frequent))
 
     def _kept(self, found: set[bytes]) -> list[bytes]:
         return sorted(found - self._frequent)[: self._smallest]

@@ -1,4 +1,4 @@
-"""Cuts texts into words, counts the words of a corpus, and packs what a method has learned.
+"""Cuts texts into words, and counts the words of a corpus.
 
 The sources of the methods leave three things open, and here they are the same for all:
 
@@ -9,23 +9,20 @@ The sources of the methods leave three things open, and here they are the same f
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
-import zlib
 from collections import Counter
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dedup_middleware.common import bounded
-from dedup_middleware.errors import ConfigError, UnreadableError
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.methods.method import Method
 from dedup_middleware.text.characters import HAN, HAN_EXTENSION_A, HAN_RARE, KANA, NOISE, SPACELESS
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dedup_middleware.methods.method import Text
 
@@ -114,6 +111,7 @@ class FrequencyMethod(Method):
     """A method that learns in how many texts of a corpus each word occurs."""
 
     learns = True
+    memory: ClassVar[Mapping[str, Any]] = {"texts": int, "_frequencies": dict[str, int]}
 
     def __init__(self) -> None:
         """Start without a corpus. `ConfigError` if jieba is not installed."""
@@ -141,37 +139,3 @@ class FrequencyMethod(Method):
             counts.update(set(found))
         # Most words of a corpus occur in one text, which is also what an unknown word counts.
         self._frequencies = {word: count for word, count in counts.items() if count > 1}
-
-    def learned(self) -> bytes:
-        return packed(*self._known())
-
-    def recall(self, learned: bytes) -> None:
-        unpacked(learned, self._restore)
-
-    def _known(self) -> list[Any]:
-        return [self.texts, dict(sorted(self._frequencies.items()))]
-
-    def _restore(self, *known: Any) -> None:
-        """Restore what `_known` returned; ``ValueError`` or the like if *known* is something else."""
-        texts, frequencies = known
-        self.texts, self._frequencies = int(texts), {str(word): int(count) for word, count in frequencies.items()}
-
-
-# Of what is learned, unpacked, and of the values in it: two hundred pages have ten thousand words.
-_MAX_BYTES, _MAX_VALUES = 32 * 2**20, 1_000_000
-
-
-def packed(*learned: Any) -> bytes:
-    """Return values that JSON can express as bytes for `unpacked`. `ConfigError` if they are too large to be stored."""
-    written = json.dumps(learned, ensure_ascii=False).encode("utf8", "surrogatepass")
-    if len(written) > _MAX_BYTES or bounded.has_more(written, _MAX_VALUES):
-        raise ConfigError("the pages have more words than can be stored", "learn from fewer pages")
-    return zlib.compress(written)
-
-
-def unpacked(learned: bytes, restore: Callable[..., None]) -> None:
-    """Call *restore* with the values that were `packed` as *learned*. `UnreadableError` if the bytes are damaged."""
-    try:
-        restore(*bounded.loads(bounded.unpacked(learned, _MAX_BYTES), values=_MAX_VALUES))
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise UnreadableError(f"what the method has learned cannot be read: {error}") from error

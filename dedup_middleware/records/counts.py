@@ -15,7 +15,7 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dedup_middleware.records.file import Record
 
@@ -147,6 +147,12 @@ class Counts:
             if len(self.pairs) > _MAX_PAIRS:
                 self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
         return numbers
+
+    def counted(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield *records*, each when it is counted."""
+        for record in records:
+            self.add(record)
+            yield record
 
     def _drops_for_earlier(self, record: Record) -> int:
         """Return how many drops for originals of earlier crawls *record* adds; less than 0 if its crawl keeps one."""

@@ -422,7 +422,13 @@ class RecordFilter:
 
     @classmethod
     def of(
-        cls, config: Config, host: str | None, original: str | None, url: str | None = None, **others: Any
+        cls,
+        config: Config,
+        *,
+        host: str | None = None,
+        original: str | None = None,
+        url: str | None = None,
+        **others: Any,
     ) -> RecordFilter:
         """Return the filter for URLs as a browser shows them; :class:`ConfigError` if *host* is not a host name."""
         urls = [each and without_secrets(as_requested(each), redact=config.redact_query) for each in (url, original)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, OrderedDict
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -13,11 +11,9 @@ from msgspec.structs import replace
 from rapidfuzz.distance import Prefix
 
 from dedup_middleware.common.budget import Budget
-from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.items.reading import field_of
 from dedup_middleware.model import Standing, VerdictKind
-from dedup_middleware.reasons import Outcome, Reason, message_of
+from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.records.counts import Counts
 from dedup_middleware.records.file import (
     DIFFERENCE_CHARACTERS,
@@ -29,6 +25,7 @@ from dedup_middleware.records.file import (
     Record,
     RecordedChanges,
 )
+from dedup_middleware.records.signs import Signs
 from dedup_middleware.text.clauses import one_line, repeated_sentences
 
 if TYPE_CHECKING:
@@ -173,11 +170,12 @@ class Recorder(RecordMaker):
         self._end = None if begin is None else replace(begin, event="end")
         self._listener = listener
         self._fail = fail
-        self._alarms: Alarms | None = Alarms(listener, preferences)
+        self._preferences = preferences
+        self._signs: Signs | None = Signs()
 
     def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
-        self.counts, self._alarms, self._begin, self._end = before.counts, before._alarms, before._begin, before._end
+        self.counts, self._signs, self._begin, self._end = before.counts, before._signs, before._begin, before._end
 
     def finished(self, visit: Visit) -> None:
         """Count and record *visit*."""
@@ -186,12 +184,28 @@ class Recorder(RecordMaker):
             self._listener.count(name, number)
         if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.released:
             self._write(record)
-        if self._alarms is not None and not visit.released:
+        if self._signs is not None and not visit.released:
             try:
-                self._alarms.finished(visit)
+                self._signs.add(record)
+                for kind, sign in self._signs.of(record):
+                    self._warn(kind, record, **sign)
             except Exception as error:  # noqa: BLE001 - a plugin bug: the crawl goes on without warnings
-                self._alarms = None
+                self._signs = None
                 self._listener.warn(f"{error!r} while hosts were watched; please report it")
+
+    def _warn(self, kind: str, record: Record, *, pages: int, **sign: Any) -> None:
+        if kind == "fields":
+            self._listener.warn(
+                f"of {pages} pages that repeat another one of their host, {sign['kept']} were kept only because their "
+                f"items have another {sign['field']!r}. If that field is not content, name the fields that are in "
+                "DEDUP_ITEM_FIELDS"
+            )
+        elif kind == "one_original":
+            self._listener.count("hosts_with_one_original", 1)
+            self._listener.one_original(sign["host"], sign["original"], sign["repeats"], pages)
+        elif not self._preferences.include(record.original_url or ""):
+            self._listener.count("hosts_that_repeat_another", 1)
+            self._listener.one_other_host(sign["host"], sign["of"], sign["repeats"], pages)
 
     def gone(self, url: str) -> None:
         """Count and record that the page at *url*, which the store has, is gone."""
@@ -278,128 +292,3 @@ def _now() -> str:
 @lru_cache(maxsize=1)
 def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-#: Fewer pages of a host prove nothing.
-MIN_PAGES = 20
-#: Fewer pages that repeat one other host prove nothing: articles of agencies are on the sites of all newspapers.
-MIN_PAGES_OF_ANOTHER = 30
-#: A field that keeps this share of the pages that repeat another does not identify them.
-NEARLY_ALL = 0.9
-_MAX_HOSTS = 10_000
-
-
-@dataclass(slots=True)
-class _Repeats:
-    pages: int = 0
-    original: str = ""
-    repeats: int = 0
-    """How many pages repeated *original* since it became the candidate: no more than really did."""
-    votes: int = 0
-    reported: bool = False
-
-
-class OneOriginalAlarm:
-    """Counts by the majority vote of R. Boyer and J. Moore (1981): one candidate a host, however many originals it has.
-
-    An original is a page, or a host. Of very many hosts, those are forgotten from which no page has come for longest.
-    """
-
-    def __init__(self, min_repeats: int = 0) -> None:
-        """Warn from *min_repeats* repeats of one original on."""
-        self._min_repeats = min_repeats
-        self._hosts: OrderedDict[str, _Repeats] = OrderedDict()
-
-    def note_page(self, host: str, original: str | None) -> tuple[int, int] | None:
-        """Note a page of *host* that repeats *original*, or none; O(1).
-
-        Return (pages that repeat *original*, pages of the host) the first time that the former are most of the latter.
-        """
-        seen = self._hosts.setdefault(host, _Repeats())
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > _MAX_HOSTS:
-            self._hosts.popitem(last=False)
-        seen.pages += 1
-        if original is None:
-            return None
-        if original == seen.original:
-            seen.repeats += 1
-            seen.votes += 1
-        elif seen.votes:
-            seen.votes -= 1
-        else:
-            seen.original, seen.repeats, seen.votes = original, 1, 1
-        least = max(self._min_repeats, seen.pages // 2 + 1)
-        if seen.reported or seen.pages < MIN_PAGES or seen.repeats < least:
-            return None
-        seen.reported = True
-        return seen.repeats, seen.pages
-
-    def has_reported(self, host: str) -> bool:
-        """Return whether most pages of *host* have repeated one original."""
-        return host in self._hosts and self._hosts[host].reported
-
-
-class FieldAlarm:
-    """Counts the pages whose items were compared, and by which field each was kept."""
-
-    def __init__(self) -> None:
-        self._compared = 0
-        self._kept: Counter[str] = Counter()
-        self._reported: set[str] = set()
-
-    def note_page(self, fields: frozenset[str]) -> tuple[str, int, int] | None:
-        """Note a page that was kept by *fields* of its item alone, or by none and dropped; O(fields).
-
-        Return (field, pages that it kept, pages) the first time that the former are nearly all of the latter.
-        """
-        self._compared += 1
-        self._kept.update(fields)
-        for name in fields - self._reported:
-            if self._compared >= MIN_PAGES and self._kept[name] >= NEARLY_ALL * self._compared:
-                self._reported.add(name)
-                return name, self._kept[name], self._compared
-        return None
-
-
-_TAKES_EFFECT = (Outcome.DROPPED, Outcome.TAGGED, Outcome.WOULD_DROP)
-
-
-class Alarms:
-    """Warns, once each, that most pages of a host repeat one page or host, or that one field keeps the duplicates."""
-
-    def __init__(self, listener: Listener, preferences: Preferences) -> None:
-        self._listener = listener
-        self._preferences = preferences
-        self._originals = OneOriginalAlarm()
-        self._others = OneOriginalAlarm(MIN_PAGES_OF_ANOTHER)
-        self._fields = FieldAlarm()
-
-    def finished(self, visit: Visit) -> None:
-        """Note *visit*, whose items have all been kept or dropped."""
-        match, host = visit.verdict.match, host_of(visit.url)
-        takes_effect = visit.outcome in _TAKES_EFFECT
-        # Items of one response repeat those of another one as a rule.
-        if host and not visit.is_item:
-            self._note_page(host, match.original.url if match is not None and takes_effect else None)
-        kept = visit.verdict.reason == Reason.ITEM_FIELD_DIFFERS
-        if kept or takes_effect:
-            found = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
-            if found is not None:
-                field, kept_pages, pages = found
-                self._listener.warn(
-                    f"of {pages} pages that repeat another one of their host, {kept_pages} were kept only because "
-                    f"their items have another {field!r}. If that field is not content, name the fields that are in "
-                    "DEDUP_ITEM_FIELDS"
-                )
-
-    def _note_page(self, host: str, original: str | None) -> None:
-        if (numbers := self._originals.note_page(host, original)) is not None and original is not None:
-            self._listener.count("hosts_with_one_original", 1)
-            self._listener.one_original(host, original, *numbers)
-        other = None if original is None or self._preferences.include(original) else host_of(original)
-        numbers = self._others.note_page(host, other if other != host else None)
-        # That they repeat one page of it is the better warning.
-        if numbers is not None and other is not None and not self._originals.has_reported(host):
-            self._listener.count("hosts_that_repeat_another", 1)
-            self._listener.one_other_host(host, other, *numbers)

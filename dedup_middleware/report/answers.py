@@ -6,8 +6,9 @@ They are in a file of JSON Lines beside the records. Each is written at once, an
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
 
 from dedup_middleware.common import bounded, permissions
 from dedup_middleware.common.plain_files import open_file
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """The label of a pair."""
 
     url: str
     original_url: str
-    score: float
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)]
     """Of the verdict, 0-1."""
     same: bool
     reason: str
@@ -39,6 +39,9 @@ class Answer:
     def pair(self) -> tuple[str, str]:
         """The URLs of the page and the original."""
         return self.url, self.original_url
+
+
+_decoder = msgspec.json.Decoder(Answer)
 
 
 class Answers:
@@ -93,7 +96,7 @@ class Answers:
             permissions.make_file(self.path)
             begin = "\n" * ends_torn(self.path)
             with open_file(self.path, "a", encoding="ascii", newline="\n") as file:
-                file.write(f"{begin}{json.dumps(asdict(answer))}\n")
+                file.write(f"{begin}{json.dumps(msgspec.structs.asdict(answer))}\n")
         except OSError as error:
             raise RecordsError(
                 f"The labels {self.path} cannot be written ({error.strerror})", "Make room, or check its permissions."
@@ -108,11 +111,6 @@ def _lines(path: Path) -> list[bytes]:
 
 def _parse(line: bytes) -> Answer | None:
     try:
-        fields = bounded.loads(line)
-        answer = Answer(**{name: fields[name] for name in Answer.__slots__})
-    except (ValueError, TypeError, KeyError):
+        return _decoder.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    texts = (answer.url, answer.original_url, answer.reason, answer.time)
-    is_score = type(answer.score) in {float, int} and 0 <= answer.score <= 1
-    is_ours = all(isinstance(text, str) for text in texts) and is_score and isinstance(answer.same, bool)
-    return answer if is_ours else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -19,6 +19,7 @@ from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.model import is_marked, now
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import host_at
+from dedup_middleware.records.crawl_changes import NEW, NOT_SEEN, changes_since
 from dedup_middleware.records.file import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
@@ -26,13 +27,14 @@ from dedup_middleware.records.file import (
     MAX_DIFFERENCES,
     TITLE_CHARACTERS,
     Record,
+    RecordFilter,
     crawl_named,
     lines,
     log_of,
 )
+from dedup_middleware.records.signs import score_of
 from dedup_middleware.report.crawl_counts import Crawls
-from dedup_middleware.report.near_misses import NearMisses
-from dedup_middleware.report.tallies import Tallies, score_of, signs
+from dedup_middleware.report.tallies import NearMisses, Tallies
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, one_line
 
@@ -51,6 +53,8 @@ NEAR_MISSES = 5_000
 #: Pairs of which both whole texts are shown: the most doubtful duplicates and near misses.
 PAIRS = 2_000
 _HOSTS = 12
+# URLs of pages that are new, and that were not seen.
+_SINCE = 20
 #: Columns with few different values: each value is written once, and the rows have its number.
 _TABLED = ("original", "host", "reason", "outcome", "crawl")
 
@@ -84,10 +88,10 @@ def gather(
     rows = duplicates + queue
     with stored(config) as (store, note):
         summary = _summary(config, tallies, crawl) | {"crawls": crawls.summary(), "note": note}
-        summary["pairs"] = _columns(rows)
+        summary["pairs"], summary["since"] = _columns(rows), _since(log)
         differences = [_cut(record.difference, 1, DIFFERENCE_CHARACTERS) for record in queue]
         summary["near"] = {"pages": len(near.urls), "differences": differences}
-        summary["signs"] = signs(tallies, crawls.sum.hosts.pages)
+        summary["signs"] = tallies.signs.all()
         details = [_detail(record) for record in rows]
         near_pairs = range(len(duplicates), len(duplicates) + min(len(queue), pairs // 2))
         doubtful = [*most_doubtful(duplicates, pairs - len(near_pairs)), *near_pairs]
@@ -130,6 +134,17 @@ def _summary(config: Config, tallies: Tallies, crawl: str | None) -> dict[str, A
         "commands": {"allow": "scrapy dedup allow", "tune": "scrapy dedup tune --labels dedup-labels.jsonl"},
         "hosts": _hosts(tallies.pairs_of_hosts()),
     }
+
+
+def _since(log: Path) -> dict[str, Any]:
+    """Return how many pages are new and how many were not seen, since the crawl before the last; and the first URLs."""
+    urls: dict[str, list[str]] = {NEW: [], NOT_SEEN: []}
+    # What comes through a pipe is read once.
+    with suppress(NothingFoundError):
+        for change in changes_since(log, None, RecordFilter()) if log.is_file() else ():
+            if change.kind in urls:
+                urls[change.kind].append(change.url)
+    return {kind: {"pages": len(found), "urls": found[:_SINCE]} for kind, found in urls.items()}
 
 
 def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:

@@ -221,12 +221,16 @@ def score(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Score:
 
 
 def drop_agreement(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Agreement:
-    """Return how right it was to keep just the pages with the ids *kept*; see `score`."""
+    """Return how right it was to keep just the pages with the ids *kept*: right drops / drops, and found / copies.
+
+    Where an optional page has told the story, all the others may go, which is right; but they are no more copies.
+    """
+    pages = [*pages]
     clusters, told = _clusters(pages, kept)
     gone = {cluster: sum(id_ not in kept for id_ in ids) for cluster, ids in clusters.items()}
     right = sum(min(number, len(clusters[each]) - (each not in told)) for each, number in gone.items())
-    drops, copies = sum(gone.values()), sum(len(ids) - 1 for ids in clusters.values())
-    return Agreement(right / drops if drops else 1.0, min(1.0, right / copies) if copies else 1.0)
+    drops, (_, found, copies) = sum(gone.values()), score(pages, kept)
+    return Agreement(right / drops if drops else 1.0, found / copies if copies else 1.0)
 
 
 def lost_pages(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> int:

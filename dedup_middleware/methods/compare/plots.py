@@ -26,7 +26,6 @@ _END = 2**16
 # Inches.
 _WIDTH, _LINE = 10.0, 0.3
 _MAKER = "scrapy dedup compare"
-_UNWRITABLE = "{} cannot be written ({}). Name another file."
 # By the suffix of the file. Without dates, the same results give the same file.
 _METADATA: dict[str, dict[str, Any]] = {
     ".png": {"Software": _MAKER},
@@ -41,18 +40,15 @@ def check(path: Path) -> None:
         raise ConfigError(f"{path} is not a picture", f"give it a name that ends in {' or '.join(_METADATA)}")
     required("matplotlib.figure", "--plot", extra="compare")
     if path.is_file() and not permissions.is_made_by_us(path.resolve(), partial(_is_picture, path)):
-        raise ConfigError(_UNWRITABLE.format(path, permissions.NotOursError(path).strerror))
+        raise ConfigError(f"{path} cannot be written ({permissions.NotOursError(path).strerror})", "Name another file.")
 
 
 def save(figure: Any, path: Path) -> None:
     """Write *figure* to *path*; `ConfigError` if that cannot be done."""
     suffix = path.suffix.lower()
-    with required("matplotlib", "--plot", extra="compare").rc_context({"svg.hashsalt": "dedup"}):
-        try:
-            with permissions.replaced(path, partial(_is_picture, path), is_named=True) as file:
-                figure.savefig(file, dpi=160, metadata=_METADATA[suffix], format=suffix[1:])
-        except OSError as error:
-            raise ConfigError(_UNWRITABLE.format(path, error.strerror)) from error
+    styled = required("matplotlib", "--plot", extra="compare").rc_context({"svg.hashsalt": "dedup"})
+    with styled, permissions.whole_file(path, partial(_is_picture, path)) as file:
+        figure.savefig(file, dpi=160, metadata=_METADATA[suffix], format=suffix[1:])
 
 
 def _is_picture(path: Path, start: bytes) -> bool:

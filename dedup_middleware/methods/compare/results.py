@@ -32,7 +32,7 @@ class Scores(NamedTuple):
     precision: float
     """Right drops / drops, 0-1; 1 if nothing was dropped."""
     recall: float
-    """Right drops / pages that should be dropped, 0-1; 1 if no page should be dropped."""
+    """Copies that were dropped / copies, 0-1: of a cluster at most n - 1 are; 1 without copies."""
     f1: float
     """Their harmonic mean."""
     lost: int
@@ -48,15 +48,16 @@ def scores(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Scores:
             dropped[page.cluster].append(original != number)
         elif original == number:
             has_kept_optional.add(page.cluster)
-    drops = right = due = lost = 0
+    drops = right = found = copies = lost = 0
     for cluster, gone in dropped.items():
         drops += sum(gone)
         right += min(sum(gone), len(gone) - (cluster not in has_kept_optional))
-        due += len(gone) - 1
+        # A page that may be dropped, because an optional one was kept, makes up for no copy of another cluster.
+        found += min(sum(gone), len(gone) - 1)
+        copies += len(gone) - 1
         lost += all(gone) and cluster not in has_kept_optional
     precision = right / drops if drops else 1.0
-    # With a kept optional page, a cluster may lose one page more than it should.
-    recall = min(1.0, right / due) if due else 1.0
+    recall = found / copies if copies else 1.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
     return Scores(round(precision, _DIGITS), round(recall, _DIGITS), round(f1, _DIGITS), lost)
@@ -116,26 +117,15 @@ def sweep_table(option: str, values: Sequence[str], rows: Sequence[MethodRow]) -
 # --- pages without clusters
 
 
-class MethodPair(NamedTuple):
-    """Two methods side by side."""
+def pairs(drops: Mapping[str, AbstractSet[int]]) -> Iterator[dict[str, Any]]:
+    """Yield each two of the methods whose *drops* these are, with the pages that both drop, and that either does.
 
-    method: str
-    other: str
-    both: int
-    """Pages that both drop."""
-    either: int
-    """Pages that at least one of them drops."""
-    agreement: float
-    """Both / either, 0-1; 1 if neither drops anything."""
-
-
-def pairs(drops: Mapping[str, AbstractSet[int]]) -> list[MethodPair]:
-    """Return each two of the methods whose *drops* these are, in their order."""
-    found = []
+    Their agreement is both / either; 1 if neither drops anything.
+    """
     for (one, ours), (other, theirs) in combinations(drops.items(), 2):
         both, either = len(ours & theirs), len(ours | theirs)
-        found.append(MethodPair(one, other, both, either, round(both / either, _DIGITS) if either else 1.0))
-    return found
+        agreement = round(both / either, _DIGITS) if either else 1.0
+        yield {"method": one, "other": other, "both": both, "either": either, "agreement": agreement}
 
 
 def disputed(drops: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[int, list[str]]]:
@@ -173,7 +163,7 @@ def unlabelled_dict(
     """Return all of this for JSON."""
     return {
         "methods": [row.as_dict() for row in rows],
-        "agreement": [pair._asdict() for pair in pairs(drops)],
+        "agreement": [*pairs(drops)],
         "disputed": [
             {
                 "id": pages[number].id,

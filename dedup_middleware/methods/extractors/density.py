@@ -23,14 +23,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.names import HEADINGS
-from dedup_middleware.methods.extractors.elements import ancestors_or_self, extracted, read
+from dedup_middleware.methods.extractors.elements import ancestors_or_self, extractor
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element
-
-    from dedup_middleware.common.budget import Budget
-    from dedup_middleware.extraction import Extracted
-    from dedup_middleware.methods.extractors.elements import Node
+    from dedup_middleware.methods.extractors.elements import Node, PageElements
 
 #: Elements below this weight are removed.
 LEAST = 0.5
@@ -52,20 +48,17 @@ def weight(density: float, kind: int, depth: int) -> float:
     return density + KIND * kind + DEPTH * place
 
 
-def by_density(root: _Element, budget: Budget) -> Extracted:
-    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
-    reading = read(root, budget)
+@extractor
+def by_density(reading: PageElements) -> set[int]:
+    """Return the main text of a page. O(elements + characters), about five bare parses."""
     nodes = reading.nodes
     light = [_weight(node) < LEAST for node in nodes]
     most = FRAME * sum(node.text for node in nodes if node.parent < 0)
     pruned = ancestors_or_self(
         nodes, (low and _is_of_links(node) and node.text < most for node, low in zip(nodes, light, strict=True))
     )
-    chosen = {
-        i for i, line in enumerate(reading.lines) if line.node >= 0 and not pruned[line.node] and not light[line.node]
-    }
-    budget.check_time()
-    return extracted(root, reading, chosen)
+    barred = [one or other for one, other in zip(pruned, light, strict=True)]
+    return {i for i, line in enumerate(reading.lines) if line.node >= 0 and not barred[line.node]}
 
 
 def _weight(node: Node) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,7 @@ from dedup_middleware.extraction.names import HEADINGS, ROLES, Role, is_shadow_r
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from dedup_middleware.common.budget import Budget
 
@@ -241,6 +242,19 @@ def extracted(
     heading = next((line.text for _, line in beside if _tag(reading, line) == "h1"), "")
     others = [line.text for i, line in beside if i not in chosen]
     return Extracted(paragraphs, features_of(root, Texts([*paragraphs], others, heading)))
+
+
+def extractor(choose: Callable[[PageElements], Collection[int]]) -> Callable[[etree._Element, Budget], Extracted]:
+    """Return the extraction whose main text are the lines that *choose* returns, by index, or their texts by index."""
+
+    @wraps(choose)
+    def extract(root: etree._Element, budget: Budget) -> Extracted:
+        reading = read(root, budget)
+        chosen = choose(reading)
+        budget.check_time()
+        return extracted(root, reading, chosen, [*chosen.values()] if isinstance(chosen, dict) else None)
+
+    return extract
 
 
 def _tag(reading: PageElements, line: Line) -> str:

@@ -25,17 +25,13 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedup_middleware.extraction.blocks import LOOKED_AT, measure
-from dedup_middleware.methods.extractors.elements import extracted, read
+from dedup_middleware.methods.extractors.elements import extractor
 from dedup_middleware.text.words import is_unspaced, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lxml.etree import _Element
-
-    from dedup_middleware.common.budget import Budget
-    from dedup_middleware.extraction import Extracted
-    from dedup_middleware.methods.extractors.elements import Line
+    from dedup_middleware.methods.extractors.elements import Line, PageElements
 
 #: Of one line: the share of links, the logarithm of the number of words, the words on a line of 80 characters.
 Features: TypeAlias = "tuple[float, float, float]"
@@ -47,12 +43,10 @@ _WRAPPED_AT = 80
 _NO_LINE: Features = (0.0, 0.0, 0.0)
 
 
-def by_learning(root: _Element, budget: Budget) -> Extracted:
-    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
-    reading = read(root, budget)
-    chosen = {i for i, features in enumerate(features_of_lines(reading.lines)) if score(features) > 0}
-    budget.check_time()
-    return extracted(root, reading, chosen)
+@extractor
+def by_learning(reading: PageElements) -> set[int]:
+    """Return the main text of a page. O(elements + characters), about five bare parses."""
+    return {i for i, features in enumerate(features_of_lines(reading.lines)) if score(features) > 0}
 
 
 def score(features: Sequence[float]) -> float:

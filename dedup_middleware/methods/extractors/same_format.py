@@ -21,30 +21,23 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import collapsed
-from dedup_middleware.methods.extractors.elements import extracted, read
+from dedup_middleware.methods.extractors.elements import extractor
 from dedup_middleware.text.clauses import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lxml.etree import _Element
-
-    from dedup_middleware.common.budget import Budget
-    from dedup_middleware.extraction import Extracted
     from dedup_middleware.methods.extractors.elements import PageElements
 
 #: The share of the text that is cut off at each of its ends.
 TRIMMED = 0.1
 
 
-def by_format(root: _Element, budget: Budget) -> Extracted:
-    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
-    reading = read(root, budget)
+@extractor
+def by_format(reading: PageElements) -> dict[int, str]:
+    """Return the main text of a page. O(elements + characters), about five bare parses."""
     found = _of_one_format(reading)
-    kept = dict(zip(found, trimmed([*found.values()]), strict=True))
-    paragraphs = {line: text for line, text in kept.items() if text}
-    budget.check_time()
-    return extracted(root, reading, paragraphs.keys(), [*paragraphs.values()])
+    return {line: text for line, text in zip(found, trimmed([*found.values()]), strict=True) if text}
 
 
 def _of_one_format(reading: PageElements) -> dict[int, str]:

@@ -27,15 +27,11 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS
 from dedup_middleware.extraction.names import BOILERPLATE, HEADINGS, HIDDEN, has_mark
-from dedup_middleware.methods.extractors.elements import ancestors_or_self, extracted, read
+from dedup_middleware.methods.extractors.elements import ancestors_or_self, extractor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lxml.etree import _Element
-
-    from dedup_middleware.common.budget import Budget
-    from dedup_middleware.extraction import Extracted
     from dedup_middleware.methods.extractors.elements import Line, Node, PageElements
 
 #: Characters of text that the place of an article must contain.
@@ -52,9 +48,9 @@ _WORDS = re.compile(
 _NAME_LENGTH = 200
 
 
-def by_tags(root: _Element, budget: Budget) -> Extracted:
-    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
-    reading = read(root, budget)
+@extractor
+def by_tags(reading: PageElements) -> set[int]:
+    """Return the main text of a page. O(elements + characters), about five bare parses."""
     nodes = reading.nodes
     barred = ancestors_or_self(nodes, map(_is_boilerplate, nodes))
     texts = [
@@ -63,11 +59,8 @@ def by_tags(root: _Element, budget: Budget) -> Extracted:
     for place in _places(reading):
         chosen = {i for i in texts if place[reading.lines[i].node]}
         if sum(len(reading.lines[i].text) for i in chosen) >= ENOUGH:
-            break
-    else:
-        chosen = set(texts)
-    budget.check_time()
-    return extracted(root, reading, chosen)
+            return chosen
+    return set(texts)
 
 
 def _places(reading: PageElements) -> Iterator[list[bool]]:

@@ -3,7 +3,8 @@
 // The kinds of page that the report shows together, in the order of the chart, from its base.
 const GROUPS = {
   pages_new: ["new"],
-  pages_similar: ["related", "unchanged", "changed"],
+  pages_related: ["related"],
+  pages_unchanged: ["unchanged", "changed"],
   pages_duplicate: ["duplicate"],
   pages_without_items: ["without_items", "lists", "unchanged_dropped"],
   pages_unchecked: ["unchecked", "skipped"],
@@ -130,7 +131,8 @@ function pageColumns(rows, pages) {
   return [
     { id: "pages", label: word("column_pages"), value: (row) => totalOf(pages(row)), show: (row) => number(totalOf(pages(row))) },
     counted("new", rows, of("pages_new")),
-    counted("similar", rows, of("pages_similar")),
+    counted("related", rows, of("pages_related")),
+    counted("unchanged", rows, of("pages_unchanged")),
     counted("duplicate", rows, of("pages_duplicate")),
     counted("unchecked", rows, of("pages_unchecked")),
     counted("without_items", rows, of("pages_without_items")),
@@ -189,10 +191,11 @@ function renderChanges(summary) {
   const { list, kinds } = summary.crawls;
   const place = body("changes");
   if (!isFull("changes", list.length > 1, "changes_none")) return;
+  // A spider is compared with itself.
+  const lastOf = (now) => list.findIndex((crawl, n) => n > now && crawl.spider === list[now].spider);
   if (compared === null) {
     const now = Math.max(0, list.findIndex((crawl) => crawl.crawl === summary.crawl));
-    // A spider is compared with itself.
-    const before = list.findIndex((crawl, n) => n > now && crawl.spider === list[now].spider);
+    const before = lastOf(now);
     compared = before > 0 ? [now, before] : now + 1 < list.length ? [now, now + 1] : [0, 1];
   }
   const several = hasSpiders(list);
@@ -226,7 +229,20 @@ function renderChanges(summary) {
   renderHostChanges(hosts, hostRows(kinds, now.hosts), hostRows(kinds, before.hosts), rows.length - 1);
   const pages = make("div", { class: "changed" });
   place.append(pages);
+  if (compared[0] === 0 && compared[1] === lastOf(0)) renderSince(pages, summary.since);
   renderChangedPages(pages, summary);
+}
+
+/** Show how many pages are new, or were not seen again, since the crawl before the last, and the first of them. */
+function renderSince(place, since) {
+  const kinds = Object.entries(since).filter(([, { pages }]) => pages);
+  const shown = kinds.map(([kind, { pages, urls }]) => {
+    const name = make("span", {}, word(kind === "new" ? "since_new" : "since_not_seen"));
+    const rest = pages > urls.length ? make("p", { class: "quiet" }, word("since_more", { n: pages - urls.length })) : null;
+    const list = make("ul", {}, ...urls.map((url) => make("li", {}, link(url))));
+    return make("details", {}, make("summary", {}, name, make("span", { class: "count" }, word("found", { n: pages }))), list, rest);
+  });
+  if (shown.length) place.append(make("div", { class: "list since" }, ...shown));
 }
 
 /** Show the pages that have changed or moved since the crawl compared with, with their difference, and those that are gone. */

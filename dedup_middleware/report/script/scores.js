@@ -59,7 +59,7 @@ function renderScores(summary) {
   for (const table of ["drops", "near"]) chart.style.setProperty(`--${table}`, `${heightOf(Math.max(...counts[table])) + 16}px`);
   chart.style.setProperty("--threshold", `${(100 * (place + Math.min(1, 100 * summary.threshold - from))) / bins.length}%`);
   chart.append(make("b", { class: place < bins.length / 2 ? "threshold" : "threshold right" }, make("span", {}, word("scores_threshold", { n: scored(summary.threshold) }))));
-  const keys = ["drops", "near"].map((name) => make("span", { class: `key pages_${name === "drops" ? "duplicate" : "similar"}` }, word(`scores_key_${name}`)));
+  const keys = ["drops", "near"].map((name) => make("span", { class: `key pages_${name === "drops" ? "duplicate" : "related"}` }, word(`scores_key_${name}`)));
   document.querySelector("#scores .chart").replaceChildren(make("p", { class: "legend" }, ...keys), chart, readout);
 }
 

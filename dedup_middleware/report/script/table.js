@@ -31,7 +31,7 @@ function byValue(one, other, id) {
  * `lead` returns text that follows the number of pages found; `words` are other names for columns.
  */
 class PairTable {
-  constructor(id, { numbers, columns, cells, lead = () => "", accessors = {}, words = {}, pageSize = 50 }) {
+  constructor(id, { numbers, columns, cells, lead = () => "", accessors = {}, words = {}, pageSize = 20 }) {
     Object.assign(this, { id, numbers, cells, lead, words, pageSize, filterOf: {}, root: document.getElementById(id) });
     // Without columns and filters that have one value.
     this.valuesOf = Object.fromEntries(FILTERS.map((name) => [name, new Set(numbers.map((n) => valueOf(name, n)))]));
@@ -214,7 +214,6 @@ function setUpTables(summary) {
     }),
     lead: most,
     words: { reason: "differs" },
-    pageSize: 20,
     accessors: { similar_to: (n) => valueOf("original", n), differs: (n) => valueOf("reason", n), label: (n) => labelOf(n)?.same ?? undefined },
   });
 }
