@@ -11,8 +11,9 @@ from contextlib import ExitStack, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from dedup_middleware.errors import DedupError, StoreAwayError, StoreError, StoreLockedError
+from dedup_middleware.errors import StoreAwayError, StoreError, StoreLockedError
 from dedup_middleware.stores import refusals
+from dedup_middleware.stores.base import Store
 from dedup_middleware.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import ParamSpec
 
-    from dedup_middleware.stores.base import Header, Store
+    from dedup_middleware.stores.base import Header
 
     _P = ParamSpec("_P")
 
@@ -61,19 +62,14 @@ class Shared:
         if self.failure is not None:
             raise type(self.failure)(str(self.failure)) from self.failure
         try:
-            return function(*args, **kwargs)
+            with refusals.translated(self.store.uri, action, self.store.refusal):
+                return function(*args, **kwargs)
         except Exception as error:
-            uri, ours = self.store.uri, isinstance(error, DedupError)
-            refusal: Exception = (None if ours else self.store.refusal(uri, action, error)) or error
-            if isinstance(refusal, StoreAwayError):
-                self.failure = refusal
             # A process that waited for a lock in vain has begun nothing.
-            elif action == "write" and not isinstance(refusal, StoreLockedError):
-                failed = refusals.failed(uri, "use", "an earlier write failed")
-                self.failure = refusal if isinstance(refusal, StoreError) else failed
-            if refusal is error:
-                raise
-            raise refusal from error
+            if isinstance(error, StoreAwayError) or (action == "write" and not isinstance(error, StoreLockedError)):
+                failed = refusals.failed(self.store.uri, "use", "an earlier write failed")
+                self.failure = error if isinstance(error, StoreError) else failed
+            raise
 
     def close(self) -> None:
         """Close the store, when no call is under way: closing a LevelDB under a read crashes the process."""
@@ -99,8 +95,8 @@ class Shared:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
 
-class OpenStore:
-    """One opener's handle of an open store, with the methods of :class:`~dedup_middleware.stores.base.Store`.
+class OpenStore(Store):
+    """One opener's handle of an open store.
 
     Openers may be in different threads; one ``OpenStore`` serves one thread at a time, except :meth:`sync`. Every
     method raises :class:`~dedup_middleware.errors.StoreError` when the disk or server fails, when the store is closed,
