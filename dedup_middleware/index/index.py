@@ -116,14 +116,10 @@ class Index(Lookup):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on. Returns it under its pending number. Within `atomically`."""
-        own = self._looked_up(page)
         claimed = self.open_claims.add(page, self.host_mark(page.url))
         if self.beside is not None:
             self.beside.claimed(claimed.number, page.note)
-        if own is not None:
-            self.open_claims.own[claimed.number] = own
-        stored = self.own(page) if own is None else own
-        others = [known for known in stored if not known.has_text_of(page)]
+        others = [known for known in self.same(page.all_identities) if not known.has_text_of(page)]
         self.outdate(claimed.number, others, page.run)
         return claimed
 
@@ -193,8 +189,7 @@ class Index(Lookup):
     ) -> StoredPage | None:
         if page.known is not None:
             return self._commit_again(page, feeds, items)
-        own = None if claim is None else self.open_claims.own.get(claim)
-        own = self.own(page) if own is None else own
+        own = self.same(page.all_identities)
         ended = [] if claim is None else self._ended(claim)
         former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
@@ -269,7 +264,7 @@ class Index(Lookup):
         Call it within :meth:`atomically`. In one batch with the puts and deletes of *items*, which gets that number,
         and whether the page was stored before. Unless it *is dropped*, its items go on to the feeds.
         """
-        own = self.own(page)
+        own = self.same(page.all_identities)
         changes = PageWrite(self)
         number = own[0].number if own else self.new_number(page.url)
         puts, deletes = items(number, bool(own))

@@ -78,10 +78,6 @@ class Lookup:
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
         # bytes each, less than Scrapy's own filter of requests takes.
         self._met_again, self._met_by = set[int](), ""
-        # In a private store, what the identities of the last page lead to, and the pages that the last ones lead to, as
-        # the index had them at a version.
-        self._read_last: tuple[tuple[bytes, ...], int, list[bytes | None]] = ((), -1, [])
-        self._own_of_last: dict[tuple[bytes, ...], tuple[int, list[StoredPage]]] = {}
 
     # --- pages and their texts
 
@@ -96,8 +92,7 @@ class Lookup:
         identity, and one more; a duplicate has its text, by another one.
         """
         url, identities, body_digest = fetched
-        values = self.store.get_many([schema.identity_key(i) for i in identities])
-        self._read_last = (identities, self.open_claims.version, values)
+        values = self.store.get_recent([schema.identity_key(i) for i in identities])
         if not body_digest or values[0] is None or any(value != values[0] for value in values):
             return None
         number, digest = schema.decode_identity(values[0])
@@ -108,19 +103,8 @@ class Lookup:
         return page if known.original is None else replace(page, paragraphs=tuple(self.text(number)))
 
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
-        """Return the stored pages with one of these *identities*. Two reads, or one for none."""
-        return self._led_to(self.store.get_many([schema.identity_key(i) for i in identities]))
-
-    def own(self, page: Page) -> list[StoredPage]:
-        """Return `same` for *page*, without a read if that was looked up last and nothing has changed since."""
-        known = self._looked_up(page)
-        return self.same(page.all_identities) if known is None else known
-
-    def _looked_up(self, page: Page) -> list[StoredPage] | None:
-        """Return what `look_up` has found of the *page* itself; ``None`` if it was not the last, or may be outdated."""
-        version, known = self._own_of_last.get(page.all_identities, (-1, []))
-        is_known = version >= 0 and not self.store.worker and not self.open_claims.changed_since(version, page)
-        return known if is_known else None
+        """Return the stored pages with one of these *identities*. Two reads; one less for what was looked up lately."""
+        return self._led_to(self.store.get_recent([schema.identity_key(i) for i in identities]))
 
     def _led_to(self, values: Sequence[bytes | None]) -> list[StoredPage]:
         """Return the pages that the *values* of identities lead to."""
@@ -249,18 +233,12 @@ class Lookup:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
         identities, hashes, pending = page.all_identities, [*page.fingerprint.weights], self.open_claims.holders
         whole = schema.whole_text_key(page.fingerprint.exact_digest, page.features)
-        version, read = self.open_claims.version, list["bytes | None"]()
-        if not self.store.worker and self._read_last[:2] == (identities, version):
-            read = self._read_last[2]
-        keys = [] if read else [schema.identity_key(i) for i in identities]
-        keys += [schema.claims_key(i) for i in identities] if self.store.worker else ()
-        split = len(identities) + (len(identities) if self.store.worker else 0)
+        keys = [schema.identity_key(i) for i in identities]
+        keys += map(schema.claims_key, identities if self.store.worker else ())
+        split = len(keys)
         keys += schema.clause_keys(hashes)
-        values = read + self.store.get_recent(keys if whole is None else [*keys, whole])
+        values = self.store.get_recent(keys if whole is None else [*keys, whole])
         own = self._led_to(values[: len(identities)])
-        self._own_of_last[identities] = (version, own)
-        while len(self._own_of_last) > _RECENT:
-            del self._own_of_last[next(iter(self._own_of_last))]
         claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
         mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))
         holders = _holders(zip(hashes, values[split:], strict=False), pending, mine)
