@@ -221,8 +221,7 @@ class Index(Lookup):
         reached = self._reached(page, known if _has_given(known, page) else None, feeds)
         is_as_before = page.item_content == known.item_content and reached == known.kept.feeds
         if is_as_before and self.eligibility.is_all:
-            self._met_again.add(known.number)
-            self._met_by = page.run
+            self._met_again[known.number] = page.run
             return None
         stored = replace(known, kept=Kept(page.run, now(), reached), item_content=page.item_content)
         changes = PageWrite(self, page.run)
@@ -276,7 +275,7 @@ class Index(Lookup):
 
     def note_dropped_again(self, duplicate: StoredPage, run: str) -> None:
         """Note that the crawl *run* has dropped a *duplicate* again, unless it has met the original as it was."""
-        if duplicate.run != run and (self._met_by != run or duplicate.original not in self._met_again):
+        if duplicate.run != run and self._met_again.get(duplicate.original or 0) != run:
             dropped = replace(duplicate, kept=Kept(run, now(), frozenset()))
             self.store.write([(schema.page_key(duplicate.number), schema.encode_page(dropped))])
 
@@ -453,6 +452,20 @@ def puts_of(
     return puts
 
 
+def held_by(
+    others: frozenset[int], number: int | None, most: int, counts: Callable[[int], bool] | None
+) -> frozenset[int]:
+    """Return a posting list of *others* with *number*, if there is one, and room: at most so many hold it.
+
+    In a full list, pages that *counts* returns ``False`` for make room.
+    """
+    if number is None:
+        return others
+    if len(others) >= most and counts is not None:
+        others = frozenset(filter(counts, others))
+    return others | {number} if len(others) < most else others
+
+
 class PageWrite:
     """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
 
@@ -509,35 +522,18 @@ class PageWrite:
             held, now = held | more.held, now | more.now
             self.puts += more.puts
             self.deletes += more.deletes
-        self._change_postings(number, mine, held, now, suppressed)
-
-    def _change_postings(
-        self,
-        number: int,
-        mine: frozenset[int],
-        before: frozenset[bytes],
-        now: frozenset[bytes],
-        suppressed: frozenset[bytes],
-    ) -> None:
-        """Let the lists under the keys *now* have *number*, instead of *mine* under *before*; but for *suppressed*."""
-        others, alone = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number)
-        keys = list(before | now)
+        others, alone, keys = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number), [*(held | now)]
         for key, value in zip(keys, self._store.get_recent(keys), strict=True):
-            if value is None:
-                if key in now:
-                    self.puts.append((key, alone))
-                continue
-            holders = frozenset(schema.decode_postings(value))
-            kept = holders - mine
-            # What it had before it goes on holding as it did: as one of the holders, or not.
-            holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
-            most = _MAX_HOLDERS_OF.get(key[:1], MAX_HOLDERS)
-            if holds and len(kept) >= most and self._counts is not None:
-                kept = frozenset(filter(self._counts, kept))
-            if holds and len(kept) < most:
-                kept |= {number}
-            if kept != holders:
-                self.put_or_delete(key, schema.encode_postings(sorted(kept)) if kept else None)
+            if value is not None:
+                holders = frozenset(schema.decode_postings(value))
+                # What it had before it goes on holding as it did: as one of the holders, or not.
+                may_hold = bool(holders & mine) or holders <= mine if key in held else key not in others
+                most = _MAX_HOLDERS_OF.get(key[:1], MAX_HOLDERS)
+                after = held_by(holders - mine, number if key in now and may_hold else None, most, self._counts)
+                if after != holders:
+                    self.put_or_delete(key, schema.encode_postings(sorted(after)) if after else None)
+            elif key in now:
+                self.puts.append((key, alone))
 
     def put_page(self, page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b"") -> None:
         """Store *page*; see `puts_of` for the arguments."""

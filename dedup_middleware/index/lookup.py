@@ -1,11 +1,10 @@
 """Finds the stored pages and open claims that contain what a new page does, and how much of it.
 
-Decides which clauses are boilerplate, and scores candidates by their clauses.
+Decides which clauses are boilerplate.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware.index import schema, shown
 from dedup_middleware.index.known_words import KnownWords
 from dedup_middleware.index.overrides import Overrides
-from dedup_middleware.model import Eligibility, Fingerprint, Match, Page, is_cut
+from dedup_middleware.model import Eligibility, Fingerprint, Page, is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,9 +74,9 @@ class Lookup:
         self.open_claims = claims
         self.beside = beside
         self.overrides = Overrides(store)
-        # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
-        # bytes each, less than Scrapy's own filter of requests takes.
-        self._met_again, self._met_by = set[int](), ""
+        # Pages that a crawl has met again as they are stored, so that nothing was written: the crawl, by number. Some
+        # 100 bytes each, less than Scrapy's own filter of requests takes.
+        self._met_again: dict[int, str] = {}
 
     # --- pages and their texts
 
@@ -111,12 +110,12 @@ class Lookup:
         if not any(values):
             return []
         numbers = dict.fromkeys(schema.decode_identity(value)[0] for value in values if value is not None)
-        return [*self._pages(numbers)]
+        return [*self.numbered(numbers)]
 
     def leading_to(self, page: Page) -> list[StoredPage]:
         """Return the originals whose URLs lead to *page* now. One read, or none."""
         leads = self.open_claims.leads
-        found = self._pages(n for i in page.identities for n in leads.get(i, ())) if leads else ()
+        found = self.numbered(n for i in page.identities for n in leads.get(i, ())) if leads else ()
         return [each for each in found if each.original is None]
 
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
@@ -125,9 +124,9 @@ class Lookup:
 
     def page(self, number: int) -> StoredPage | None:
         """Return a page by its number, stored or pending. One read."""
-        return next(self._pages([number]), None)
+        return next(self.numbered([number]), None)
 
-    def _pages(self, numbers: Iterable[int]) -> Iterator[StoredPage]:
+    def numbered(self, numbers: Iterable[int]) -> Iterator[StoredPage]:
         """Yield the pages with these numbers that are there, stored or pending. One read."""
         numbers = [*numbers]
         if not numbers:
@@ -140,8 +139,8 @@ class Lookup:
                 page = self.claimed(number)
             else:
                 page = schema.decode_page(number, value)
-                if number in self._met_again:
-                    page = replace(page, kept=replace(page.kept, run=self._met_by))
+                if (run := self._met_again.get(number)) is not None:
+                    page = replace(page, kept=replace(page.kept, run=run))
             if page is not None:
                 yield page
 
@@ -276,35 +275,11 @@ class Lookup:
 
         return counts
 
-    def matches(
-        self, fingerprint: Fingerprint, distinctive: Distinctive, most: int, *, least: float = 0.0
-    ) -> Iterator[Match]:
-        """Yield at most so many pages that contain some *distinctive* clauses, those with most of the weight first.
-
-        Only those that contain the share *least* or more. Of equals, a stored page comes before a pending one and an
-        older before a younger. One read.
-        """
-        total = sum(map(fingerprint.weights.__getitem__, distinctive.holders))
-        contained: defaultdict[int, int] = defaultdict(int)
-        for clause_hash, holders in distinctive.holders.items():
-            for number in holders if clause_hash not in distinctive.common else ():
-                contained[number] += fingerprint.weights[clause_hash]
-        if not contained:
-            return
-        best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:most]
-        for original in self._pages(number for number in best if contained[number] / total >= least):
-            yield Match(original, contained[original.number] / total, original.hashes & fingerprint.weights.keys())
-
-    def equals(self, page: Page, found: Found, most: int) -> Iterator[StoredPage]:
-        """Yield at most so many of the other pages with the very text of *page*, oldest first. One read, or none."""
-        exact_digest = page.fingerprint.exact_digest
-        return (other for other in self._pages(found.equal[:most]) if other.exact_digest == exact_digest)
-
     def shows_same(self, page: Page, found: Found, most: int) -> Iterator[StoredPage]:
         """Yield at most so many of the other pages that show all that *page* shows, oldest first. One read, or none."""
         digest = page.fingerprint.digest
         numbers = [number for clause_hash in page.fingerprint.weights for number in found.holders.get(clause_hash, ())]
-        return (other for other in self._pages(numbers[:most]) if other.digest == digest)
+        return (other for other in self.numbered(numbers[:most]) if other.digest == digest)
 
 
 def _holders(
