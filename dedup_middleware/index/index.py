@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema, shown
-from dedup_middleware.index.dropped_items import DroppedItems
-from dedup_middleware.index.lookup import ALL, Lookup
+from dedup_middleware.index.lookup import Lookup
 from dedup_middleware.model import TEXT_LIMIT, Kept, PageFeatures, Scope, StoredPage, now
 
 if TYPE_CHECKING:
@@ -19,11 +18,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import ParamSpec
 
-    from dedup_middleware.index.beside import Beside
-    from dedup_middleware.index.claims import OpenClaims
     from dedup_middleware.index.dropped_items import KeyValue
-    from dedup_middleware.model import Eligibility, Match, Page
-    from dedup_middleware.stores import OpenStore
+    from dedup_middleware.model import Match, Page
 
     _T = TypeVar("_T")
     _P = ParamSpec("_P")
@@ -43,19 +39,10 @@ _MIN_CLAUSE_SHARE = 0.5
 
 
 class Index(Lookup):
-    """The stored pages and the open claims of one store.
+    """The stored pages and the open claims of one store, to be read and changed."""
 
-    *beside*: what another detector keeps of the pages, if one decides.
-    *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
-    Every method that reads the store raises :class:`UnreadableError` for what it cannot read there.
-    """
-
-    def __init__(
-        self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
-    ) -> None:
-        super().__init__(store, claims, beside=beside, eligibility=eligibility)
-        self.dropped = DroppedItems(store, store.worker or claims.holder)
-        self._places = range(0)
+    _places = range(0)
+    """The places that are taken, for the next pages that are stored for the first time."""
 
     def read_version(self) -> int:
         """Return a number that grows whenever a lookup may return something else, also by writes of other processes.

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.index import schema, shown
+from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.known_words import KnownWords
 from dedup_middleware.index.overrides import Overrides
 from dedup_middleware.model import Eligibility, Fingerprint, Page, is_cut
@@ -63,7 +64,12 @@ class Distinctive(NamedTuple):
 
 
 class Lookup:
-    """The stored pages and the open claims of one store, to be read; see `Index` for the arguments."""
+    """The stored pages and the open claims of one store, to be read.
+
+    *beside*: what another detector keeps of the pages, if one decides.
+    *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
+    Every method that reads the store raises :class:`UnreadableError` for what it cannot read there.
+    """
 
     def __init__(
         self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
@@ -74,6 +80,7 @@ class Lookup:
         self.open_claims = claims
         self.beside = beside
         self.overrides = Overrides(store)
+        self.dropped = DroppedItems(store, store.worker or claims.holder)
         # Pages that a crawl has met again as they are stored, so that nothing was written: the crawl, by number. Some
         # 100 bytes each, less than Scrapy's own filter of requests takes.
         self._met_again: dict[int, str] = {}

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _MARKER, DATABASE, _LOCK = "DEDUP", "db", "lock"
 #: What is beside a lock: the file that names its holder, and the folder of the workers' locks.
 HOLDER_SUFFIX, WORKERS_SUFFIX = ".holder", ".workers"
+#: The suffixes of the files of a store that is one file, and of all that are beside it.
+OF_ONE_FILE = "", "-wal", "-shm", "-journal"
+BESIDE = *OF_ONE_FILE, *(f".lock{suffix}" for suffix in ("", HOLDER_SUFFIX, WORKERS_SUFFIX))
 _KIND = "dedup-middleware {} store"
 _MAX_MARKER_BYTES = 1024
 # Files with these suffixes hold what was written. Without CURRENT, engines would begin an empty database over them.
@@ -142,7 +145,7 @@ class Place:
         return database
 
     def size(self) -> int:
-        files = self.path.rglob("*") if self.is_folder else map(self._beside, ("", "-wal", "-shm"))
+        files = self.path.rglob("*") if self.is_folder else map(self._beside, OF_ONE_FILE)
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def remove(self) -> None:
@@ -155,7 +158,7 @@ class Place:
                 shutil.rmtree(self.path / DATABASE)
             (self.path / _MARKER).unlink(missing_ok=True)
         else:
-            for suffix in ("-wal", "-shm", "-journal", ""):
+            for suffix in reversed(OF_ONE_FILE):
                 self._beside(suffix).unlink(missing_ok=True)
         Workers(self.lock).remove()
 

@@ -146,12 +146,7 @@ class OpenStore(Store):
         return self._steps(pairs)
 
     def _steps(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        while True:
-            shared = self._shared
-            with shared.guard:
-                step = shared.call("read", lambda: list(islice(pairs, _SCAN_STEP)))
-            if not step:
-                return
+        while step := self._call("read", lambda: list(islice(pairs, _SCAN_STEP))):
             yield from step
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
@@ -199,9 +194,12 @@ class OpenStore(Store):
             shared.call("write", shared.store.sync)
 
     def compact(self) -> None:
+        self._call("compact", self._shared.store.compact)
+
+    def _call(self, action: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         shared = self._shared
         with shared.guard:
-            shared.call("compact", shared.store.compact)
+            return shared.call(action, function, *args, **kwargs)
 
     def close(self) -> None:
         """Close it; the last opener of the process closes the store. A second call does nothing."""
@@ -223,14 +221,10 @@ class OpenStore(Store):
     # --- where other processes have it open, too
 
     def is_at_work(self, worker: bytes) -> bool:
-        shared = self._shared
-        with shared.guard:
-            return shared.call("read", shared.store.is_at_work, worker)
+        return self._call("read", self._shared.store.is_at_work, worker)
 
     def changes_of_others(self) -> int:
-        shared = self._shared
-        with shared.guard:
-            return shared.call("read", shared.store.changes_of_others)
+        return self._call("read", self._shared.store.changes_of_others)
 
     def require_unchanged(self) -> None:
         self._shared.store.require_unchanged()
