@@ -29,8 +29,6 @@ class OpenClaims:
     def __init__(self) -> None:
         self.pages: dict[int, StoredPage] = {}
         self.texts: dict[int, Sequence[str]] = {}
-        self.recent_texts: dict[int, list[str]] = {}
-        """Texts of stored pages that were read last, by number; in a private store they are as they were."""
         self._outdated: defaultdict[int, set[int]] = defaultdict(set)
         """By claim, the stored pages that it gives something else for; under 0, pages that lead elsewhere now."""
         self.leads: defaultdict[bytes, list[int]] = defaultdict(list)

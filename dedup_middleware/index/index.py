@@ -214,7 +214,7 @@ class Index(Lookup):
         changes = PageWrite(self, page.run)
         changes.puts += items(known.number)
         changes.put_page(stored, None, body=page.body_digest)
-        packed = packed_item_text(stored, self._text(schema.text_key(known.number)))
+        packed = packed_item_text(stored, self.text(known.number))
         changes.put_or_delete(schema.item_text_key(known.number), packed)
         changes.write()
         self.open_claims.touch(stored)
@@ -461,7 +461,6 @@ class PageWrite:
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
         self._store = index.store
-        self._texts = index.open_claims.recent_texts
         self._beside = index.beside
         self._counts = None if index.eligibility.is_all or not run else index.counting(run)
 
@@ -524,12 +523,10 @@ class PageWrite:
 
     def put_page(self, page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b"") -> None:
         """Store *page*; see `puts_of` for the arguments."""
-        self._texts.pop(page.number, None)
         self.puts += puts_of(page, text, item_text, body)
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page*, which :meth:`replace` has taken as one of its pages, and its texts."""
-        self._texts.pop(page.number, None)
         self.deletes += [key(page.number) for key in (schema.page_key, schema.text_key, schema.item_text_key)]
 
     def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:

@@ -6,7 +6,7 @@ Decides which clauses are boilerplate.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.index import schema, shown
@@ -29,8 +29,8 @@ COMMON_ON_HOST = 2
 COMMON_IN_STORE = 3
 
 ALL = Eligibility()
-# Pages of which is remembered what was read, from the check to the end of their items.
-_RECENT = 64
+# The texts of originals are read from the check of a page to the end of its items.
+_decoded_text = lru_cache(64)(schema.decode_text)
 
 
 class Found(NamedTuple):
@@ -173,12 +173,8 @@ class Lookup:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One read."""
         if number < 0:
             return [*self.open_claims.texts.get(number, ())]
-        recent = self.open_claims.recent_texts
-        if self.store.worker or number not in recent:
-            recent[number] = self._text(schema.text_key(number))
-            while len(recent) > _RECENT:
-                del recent[next(iter(recent))]
-        return recent[number]
+        (value,) = self.store.get_recent([schema.text_key(number)])
+        return [] if value is None else _decoded_text(value)
 
     def item_text(self, original: StoredPage) -> list[str]:
         """Return what is kept of the text of the items of *original*; empty if nothing is. One read."""
@@ -207,10 +203,6 @@ class Lookup:
             return known is not None
         is_same = known.item_content == content and "\n".join(self.item_text(known)) == "\n".join(content.texts)
         return is_same and several and known.hashes <= content.hashes
-
-    def _text(self, key: bytes) -> list[str]:
-        (value,) = self.store.get_many([key])
-        return [] if value is None else schema.decode_text(value)
 
     def read_again(self, stored: StoredPage, run: str, fingerprint: Callable[[Sequence[str]], Fingerprint]) -> Page:
         """Return the *stored* page as one that the crawl *run* looks at, read from its text. One read.

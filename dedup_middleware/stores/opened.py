@@ -29,8 +29,8 @@ _T = TypeVar("_T")
 
 # Pairs that a scan reads under one hold of the guard: its cost vanishes, and large values do not pile up.
 _SCAN_STEP = 64
-# Keys of which the values are remembered: those of some hundred news pages, 1 MB.
-_RECENT_KEYS = 4_096
+# Keys of which the values are remembered, those of some hundred news pages, 1 MB; and the bytes that a value may have.
+_RECENT_KEYS, _RECENT_BYTES = 4_096, 8_192
 
 
 class Shared:
@@ -70,6 +70,12 @@ class Shared:
                 failed = refusals.failed(self.store.uri, "use", "an earlier write failed")
                 self.failure = error if isinstance(error, StoreError) else failed
             raise
+
+    def forget_large(self, keys: Iterable[bytes]) -> None:
+        """Forget the values of *keys* that are too large to be remembered."""
+        for key in keys:
+            if len(self.recent.get(key) or b"") > _RECENT_BYTES:
+                del self.recent[key]
 
     def close(self) -> None:
         """Close the store, when no call is under way: closing a LevelDB under a read crashes the process."""
@@ -132,9 +138,11 @@ class OpenStore(Store):
             return self.get_many(keys) if keys else []
         with shared.guard:
             recent = shared.recent
-            if missing := [key for key in keys if key not in recent]:
+            missing = [key for key in keys if key not in recent]
+            if missing:
                 recent.update(zip(missing, self.get_many(missing), strict=True))
             values = [recent[key] for key in keys]
+            shared.forget_large(missing)
             for key in [*islice(recent, max(0, len(recent) - _RECENT_KEYS))]:
                 del recent[key]
             return values
@@ -158,7 +166,9 @@ class OpenStore(Store):
             shared.call("write", shared.view.write, puts, deletes, sync=sync)
             if recent := shared.recent:
                 recent.update(dict.fromkeys([key for key in deletes if key in recent]))
-                recent.update([pair for pair in puts if pair[0] in recent])
+                again = [pair for pair in puts if pair[0] in recent]
+                recent.update(again)
+                shared.forget_large([key for key, _ in again])
 
     def transaction(self, work: Callable[[], _T]) -> _T:
         """Return what *work* returns; no other process writes between what it reads and what it writes.
