@@ -71,11 +71,11 @@ class Shared:
                 self.failure = error if isinstance(error, StoreError) else failed
             raise
 
-    def forget_large(self, keys: Iterable[bytes]) -> None:
-        """Forget the values of *keys* that are too large to be remembered."""
-        for key in keys:
-            if len(self.recent.get(key) or b"") > _RECENT_BYTES:
-                del self.recent[key]
+    def forget_large(self, pairs: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """Forget those of these *pairs* whose values are too large to be remembered."""
+        for key, value in pairs:
+            if value is not None and len(value) > _RECENT_BYTES:
+                self.recent.pop(key, None)
 
     def close(self) -> None:
         """Close the store, when no call is under way: closing a LevelDB under a read crashes the process."""
@@ -139,10 +139,10 @@ class OpenStore(Store):
         with shared.guard:
             recent = shared.recent
             missing = [key for key in keys if key not in recent]
-            if missing:
-                recent.update(zip(missing, self.get_many(missing), strict=True))
+            read = [*zip(missing, self.get_many(missing), strict=True)] if missing else []
+            recent.update(read)
             values = [recent[key] for key in keys]
-            shared.forget_large(missing)
+            shared.forget_large(read)
             for key in [*islice(recent, max(0, len(recent) - _RECENT_KEYS))]:
                 del recent[key]
             return values
@@ -168,7 +168,7 @@ class OpenStore(Store):
                 recent.update(dict.fromkeys([key for key in deletes if key in recent]))
                 again = [pair for pair in puts if pair[0] in recent]
                 recent.update(again)
-                shared.forget_large([key for key, _ in again])
+                shared.forget_large(again)
 
     def transaction(self, work: Callable[[], _T]) -> _T:
         """Return what *work* returns; no other process writes between what it reads and what it writes.
