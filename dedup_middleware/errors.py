@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import reprlib
-from typing import Any
 
 #: Of ``OSError``: the path can never be used, even after the disk is repaired. A file is where a folder must be, or the
 #: reverse; a name is too long; links form a circle; a named pipe is where a file must be.
@@ -56,9 +55,9 @@ class StoreError(DedupError):
 
 
 class StoreLockedError(StoreError):
-    """Another process has the store open: *holder*, if it is known."""
+    """Another process has the store open: *holder*, as `stores.files` names it; empty if it is not known."""
 
-    def __init__(self, what: str, remedy: str = "", holder: Any = None) -> None:
+    def __init__(self, what: str, remedy: str = "", holder: str = "") -> None:
         super().__init__(what, remedy)
         self.holder = holder
 

@@ -29,6 +29,7 @@ from dedup_middleware.fingerprints import FINGERPRINTERS, another
 from dedup_middleware.model import Action, Reworded, Scope, Unchanged
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
 from dedup_middleware.stores.engines import MEMORY, SERVERS, forms
+from dedup_middleware.stores.files import BESIDE
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -377,8 +378,6 @@ def _is_usable(folder: Path) -> bool:
 
 # Characters of a setting's value in a report.
 _MAX_TEXT = 300
-#: The suffixes of the files of a store, and of those beside it that belong to it.
-_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,7 +492,7 @@ class Config:
 
 
 def _is_of_store(file: str, store: str) -> bool:
-    return file.startswith(store + os.sep) or file.removeprefix(store) in _BESIDE_A_STORE
+    return file.startswith(store + os.sep) or file.removeprefix(store) in BESIDE
 
 
 def _changed(settings: Mapping[Any, Any], values: Mapping[str, Any]) -> dict[str, str]:

@@ -293,6 +293,11 @@ def test_the_page_of_commands_is_made_of_their_help() -> None:
     assert (DOCS / "reference" / "cli.md").read_text(encoding="utf8") == page, "run: python docs/cli_reference.py"
 
 
+def test_default_and_values_of_each_setting_are_those_of_its_row() -> None:
+    page = runpy.run_path(str(DOCS / "settings.py"))["page"]()
+    assert (DOCS / "reference" / "settings.md").read_text(encoding="utf8") == page, "run: python docs/settings.py"
+
+
 def test_the_table_of_edits_is_the_one_that_decides() -> None:
     page = runpy.run_path(str(DOCS / "table.py"))["page"]()
     assert (DOCS / "explanation" / "how-it-works.md").read_text(encoding="utf8") == page, "run: python docs/table.py"

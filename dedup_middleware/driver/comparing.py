@@ -82,7 +82,7 @@ def item_verdict(
 def _own(visit: Visit, index: Index) -> StoredPage | None:
     if visit.stored is None or visit.claimed is None or not visit.stored.pending:
         return visit.stored
-    return next((page for page in index.own(visit.claimed) if page.original is None), None)
+    return next((page for page in index.same(visit.claimed.all_identities) if page.original is None), None)
 
 
 def page_verdict(visit: Visit, detector: Detector) -> ItemVerdict:

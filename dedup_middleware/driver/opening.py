@@ -32,6 +32,7 @@ from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
+from dedup_middleware.stores.files import is_command
 from dedup_middleware.version import __version__
 from dedup_middleware.visits.page_reader import BodyDigests
 
@@ -152,7 +153,7 @@ async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None
         try:
             return open_at_once(config)
         except StoreLockedError as error:
-            patience = PATIENCE_WITH_UNKNOWN if error.holder is None else PATIENCE if error.holder.brief else 0
+            patience = PATIENCE if is_command(error.holder) else 0 if error.holder else PATIENCE_WITH_UNKNOWN
             if time.monotonic() >= began + patience:
                 log = None if config.log is None else pass_through_log(config.log)
                 return _pass_through(replace(config, log=log, log_is_default=False), str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -42,17 +43,17 @@ class Candidates:
         for equal in self.equal(page, found):
             seen.add(equal.original.number)
             yield equal
-        matches = self.index.matches(page.fingerprint, distinctive, MAX_MATCHES, least=CANDIDATE_SHARE)
         # A page may be listed for few of the clauses that it has, and be a look-alike of a page listed for the rest.
-        best = [match_of(page, match.original, distinctive) for match in matches]
-        best.sort(key=attrgetter("score"), reverse=True)
-        yield from [match for match in best if match.original.number not in seen]
+        listed = self.index.numbered(_listed(page, distinctive))
+        best = [match_of(page, original, distinctive) for original in listed if original.number not in seen]
+        yield from sorted(best, key=attrgetter("score"), reverse=True)
 
     def equal(self, page: Page, found: Found) -> Iterator[Match]:
         """Yield the pages with the same text, boilerplate included."""
         if page.fingerprint.weight >= MIN_TEXT_WEIGHT:
-            for original in self.index.equals(page, found, MAX_MATCHES):
-                yield Match(original, 1.0, frozenset(page.fingerprint.weights))
+            for original in self.index.numbered(found.equal[:MAX_MATCHES]):
+                if original.exact_digest == page.fingerprint.exact_digest:
+                    yield Match(original, 1.0, frozenset(page.fingerprint.weights))
 
     def may_contain(self, page: Page, match: Match, distinctive: Distinctive) -> bool:
         """Return whether the original of *match* may contain most of the text of *page*, reworded in places.
@@ -80,6 +81,20 @@ class Candidates:
                 if any(clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in there for n in range(3)):
                     needed -= weights[hash_]
         return needed <= 0
+
+
+def _listed(page: Page, distinctive: Distinctive) -> list[int]:
+    """Return the numbers of the pages that are listed for most of the weight of *distinctive* clauses, the best first.
+
+    Of equals, a stored page comes before a pending one and an older before a younger.
+    """
+    weights, contained = page.fingerprint.weights, Counter[int]()
+    for clause_hash, holders in distinctive.holders.items():
+        for number in holders if clause_hash not in distinctive.common else ():
+            contained[number] += weights[clause_hash]
+    total = sum(map(weights.__getitem__, distinctive.holders))
+    best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:MAX_MATCHES]
+    return [number for number in best if contained[number] / total >= CANDIDATE_SHARE]
 
 
 def match_of(page: Page, original: StoredPage, distinctive: Distinctive) -> Match:

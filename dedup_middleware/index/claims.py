@@ -29,10 +29,6 @@ class OpenClaims:
     def __init__(self) -> None:
         self.pages: dict[int, StoredPage] = {}
         self.texts: dict[int, Sequence[str]] = {}
-        self.recent_texts: dict[int, list[str]] = {}
-        """Texts of stored pages that were read last, by number; in a private store they are as they were."""
-        self.own: dict[int, list[StoredPage]] = {}
-        """What a private store has under the identities of a claim, as long as that is certain."""
         self._outdated: defaultdict[int, set[int]] = defaultdict(set)
         """By claim, the stored pages that it gives something else for; under 0, pages that lead elsewhere now."""
         self.leads: defaultdict[bytes, list[int]] = defaultdict(list)
@@ -77,7 +73,6 @@ class OpenClaims:
             if holders != (number,):
                 self.holders[key] = tuple([n for n in holders if n != number])
         del self.texts[number]
-        self.own.pop(number, None)
         self._outdated.pop(number, None)
         self.touch(pending)
 
@@ -145,9 +140,6 @@ class OpenClaims:
             touched.append(page.identities)
             if page.original is None:
                 touched.append(page.hashes)
-            for identity in page.identities:
-                for number in self.holders.get(identity, ()):
-                    self.own.pop(number, None)
         self._recent.append(touched)
 
     def notice_others(self, changes: int) -> None:

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema, shown
-from dedup_middleware.index.dropped_items import DroppedItems
-from dedup_middleware.index.lookup import ALL, Lookup
+from dedup_middleware.index.lookup import Lookup
 from dedup_middleware.model import TEXT_LIMIT, Kept, PageFeatures, Scope, StoredPage, now
 
 if TYPE_CHECKING:
@@ -19,11 +18,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import ParamSpec
 
-    from dedup_middleware.index.beside import Beside
-    from dedup_middleware.index.claims import OpenClaims
     from dedup_middleware.index.dropped_items import KeyValue
-    from dedup_middleware.model import Eligibility, Match, Page
-    from dedup_middleware.stores import OpenStore
+    from dedup_middleware.model import Match, Page
 
     _T = TypeVar("_T")
     _P = ParamSpec("_P")
@@ -43,19 +39,10 @@ _MIN_CLAUSE_SHARE = 0.5
 
 
 class Index(Lookup):
-    """The stored pages and the open claims of one store.
+    """The stored pages and the open claims of one store, to be read and changed."""
 
-    *beside*: what another detector keeps of the pages, if one decides.
-    *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
-    Every method that reads the store raises :class:`UnreadableError` for what it cannot read there.
-    """
-
-    def __init__(
-        self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
-    ) -> None:
-        super().__init__(store, claims, beside=beside, eligibility=eligibility)
-        self.dropped = DroppedItems(store, store.worker or claims.holder)
-        self._places = range(0)
+    _places = range(0)
+    """The places that are taken, for the next pages that are stored for the first time."""
 
     def read_version(self) -> int:
         """Return a number that grows whenever a lookup may return something else, also by writes of other processes.
@@ -116,14 +103,10 @@ class Index(Lookup):
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on. Returns it under its pending number. Within `atomically`."""
-        own = self._looked_up(page)
         claimed = self.open_claims.add(page, self.host_mark(page.url))
         if self.beside is not None:
             self.beside.claimed(claimed.number, page.note)
-        if own is not None:
-            self.open_claims.own[claimed.number] = own
-        stored = self.own(page) if own is None else own
-        others = [known for known in stored if not known.has_text_of(page)]
+        others = [known for known in self.same(page.all_identities) if not known.has_text_of(page)]
         self.outdate(claimed.number, others, page.run)
         return claimed
 
@@ -193,8 +176,7 @@ class Index(Lookup):
     ) -> StoredPage | None:
         if page.known is not None:
             return self._commit_again(page, feeds, items)
-        own = None if claim is None else self.open_claims.own.get(claim)
-        own = self.own(page) if own is None else own
+        own = self.same(page.all_identities)
         ended = [] if claim is None else self._ended(claim)
         former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
@@ -226,14 +208,13 @@ class Index(Lookup):
         reached = self._reached(page, known if _has_given(known, page) else None, feeds)
         is_as_before = page.item_content == known.item_content and reached == known.kept.feeds
         if is_as_before and self.eligibility.is_all:
-            self._met_again.add(known.number)
-            self._met_by = page.run
+            self._met_again[known.number] = page.run
             return None
         stored = replace(known, kept=Kept(page.run, now(), reached), item_content=page.item_content)
         changes = PageWrite(self, page.run)
         changes.puts += items(known.number)
         changes.put_page(stored, None, body=page.body_digest)
-        packed = packed_item_text(stored, self._text(schema.text_key(known.number)))
+        packed = packed_item_text(stored, self.text(known.number))
         changes.put_or_delete(schema.item_text_key(known.number), packed)
         changes.write()
         self.open_claims.touch(stored)
@@ -269,7 +250,7 @@ class Index(Lookup):
         Call it within :meth:`atomically`. In one batch with the puts and deletes of *items*, which gets that number,
         and whether the page was stored before. Unless it *is dropped*, its items go on to the feeds.
         """
-        own = self.own(page)
+        own = self.same(page.all_identities)
         changes = PageWrite(self)
         number = own[0].number if own else self.new_number(page.url)
         puts, deletes = items(number, bool(own))
@@ -281,7 +262,7 @@ class Index(Lookup):
 
     def note_dropped_again(self, duplicate: StoredPage, run: str) -> None:
         """Note that the crawl *run* has dropped a *duplicate* again, unless it has met the original as it was."""
-        if duplicate.run != run and (self._met_by != run or duplicate.original not in self._met_again):
+        if duplicate.run != run and self._met_again.get(duplicate.original or 0) != run:
             dropped = replace(duplicate, kept=Kept(run, now(), frozenset()))
             self.store.write([(schema.page_key(duplicate.number), schema.encode_page(dropped))])
 
@@ -458,6 +439,20 @@ def puts_of(
     return puts
 
 
+def held_by(
+    others: frozenset[int], number: int | None, most: int, counts: Callable[[int], bool] | None
+) -> frozenset[int]:
+    """Return a posting list of *others* with *number*, if there is one, and room: at most so many hold it.
+
+    In a full list, pages that *counts* returns ``False`` for make room.
+    """
+    if number is None:
+        return others
+    if len(others) >= most and counts is not None:
+        others = frozenset(filter(counts, others))
+    return others | {number} if len(others) < most else others
+
+
 class PageWrite:
     """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
 
@@ -466,7 +461,6 @@ class PageWrite:
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
         self._store = index.store
-        self._texts = index.open_claims.recent_texts
         self._beside = index.beside
         self._counts = None if index.eligibility.is_all or not run else index.counting(run)
 
@@ -514,44 +508,25 @@ class PageWrite:
             held, now = held | more.held, now | more.now
             self.puts += more.puts
             self.deletes += more.deletes
-        self._change_postings(number, mine, held, now, suppressed)
-
-    def _change_postings(
-        self,
-        number: int,
-        mine: frozenset[int],
-        before: frozenset[bytes],
-        now: frozenset[bytes],
-        suppressed: frozenset[bytes],
-    ) -> None:
-        """Let the lists under the keys *now* have *number*, instead of *mine* under *before*; but for *suppressed*."""
-        others, alone = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number)
-        keys = list(before | now)
+        others, alone, keys = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number), [*(held | now)]
         for key, value in zip(keys, self._store.get_recent(keys), strict=True):
-            if value is None:
-                if key in now:
-                    self.puts.append((key, alone))
-                continue
-            holders = frozenset(schema.decode_postings(value))
-            kept = holders - mine
-            # What it had before it goes on holding as it did: as one of the holders, or not.
-            holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
-            most = _MAX_HOLDERS_OF.get(key[:1], MAX_HOLDERS)
-            if holds and len(kept) >= most and self._counts is not None:
-                kept = frozenset(filter(self._counts, kept))
-            if holds and len(kept) < most:
-                kept |= {number}
-            if kept != holders:
-                self.put_or_delete(key, schema.encode_postings(sorted(kept)) if kept else None)
+            if value is not None:
+                holders = frozenset(schema.decode_postings(value))
+                # What it had before it goes on holding as it did: as one of the holders, or not.
+                may_hold = bool(holders & mine) or holders <= mine if key in held else key not in others
+                most = _MAX_HOLDERS_OF.get(key[:1], MAX_HOLDERS)
+                after = held_by(holders - mine, number if key in now and may_hold else None, most, self._counts)
+                if after != holders:
+                    self.put_or_delete(key, schema.encode_postings(sorted(after)) if after else None)
+            elif key in now:
+                self.puts.append((key, alone))
 
     def put_page(self, page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b"") -> None:
         """Store *page*; see `puts_of` for the arguments."""
-        self._texts.pop(page.number, None)
         self.puts += puts_of(page, text, item_text, body)
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page*, which :meth:`replace` has taken as one of its pages, and its texts."""
-        self._texts.pop(page.number, None)
         self.deletes += [key(page.number) for key in (schema.page_key, schema.text_key, schema.item_text_key)]
 
     def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:

@@ -1,19 +1,19 @@
 """Finds the stored pages and open claims that contain what a new page does, and how much of it.
 
-Decides which clauses are boilerplate, and scores candidates by their clauses.
+Decides which clauses are boilerplate.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.index import schema, shown
+from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.known_words import KnownWords
 from dedup_middleware.index.overrides import Overrides
-from dedup_middleware.model import Eligibility, Fingerprint, Match, Page, is_cut
+from dedup_middleware.model import Eligibility, Fingerprint, Page, is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +29,8 @@ COMMON_ON_HOST = 2
 COMMON_IN_STORE = 3
 
 ALL = Eligibility()
-# Pages of which is remembered what was read, from the check to the end of their items.
-_RECENT = 64
+# The texts of originals are read from the check of a page to the end of its items.
+_decoded_text = lru_cache(64)(schema.decode_text)
 
 
 class Found(NamedTuple):
@@ -64,7 +64,12 @@ class Distinctive(NamedTuple):
 
 
 class Lookup:
-    """The stored pages and the open claims of one store, to be read; see `Index` for the arguments."""
+    """The stored pages and the open claims of one store, to be read.
+
+    *beside*: what another detector keeps of the pages, if one decides.
+    *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
+    Every method that reads the store raises :class:`UnreadableError` for what it cannot read there.
+    """
 
     def __init__(
         self, store: OpenStore, claims: OpenClaims, *, beside: Beside | None = None, eligibility: Eligibility = ALL
@@ -75,13 +80,10 @@ class Lookup:
         self.open_claims = claims
         self.beside = beside
         self.overrides = Overrides(store)
-        # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
-        # bytes each, less than Scrapy's own filter of requests takes.
-        self._met_again, self._met_by = set[int](), ""
-        # In a private store, what the identities of the last page lead to, and the pages that the last ones lead to, as
-        # the index had them at a version.
-        self._read_last: tuple[tuple[bytes, ...], int, list[bytes | None]] = ((), -1, [])
-        self._own_of_last: dict[tuple[bytes, ...], tuple[int, list[StoredPage]]] = {}
+        self.dropped = DroppedItems(store, store.worker or claims.holder)
+        # Pages that a crawl has met again as they are stored, so that nothing was written: the crawl, by number. Some
+        # 100 bytes each, less than Scrapy's own filter of requests takes.
+        self._met_again: dict[int, str] = {}
 
     # --- pages and their texts
 
@@ -96,8 +98,7 @@ class Lookup:
         identity, and one more; a duplicate has its text, by another one.
         """
         url, identities, body_digest = fetched
-        values = self.store.get_many([schema.identity_key(i) for i in identities])
-        self._read_last = (identities, self.open_claims.version, values)
+        values = self.store.get_recent([schema.identity_key(i) for i in identities])
         if not body_digest or values[0] is None or any(value != values[0] for value in values):
             return None
         number, digest = schema.decode_identity(values[0])
@@ -108,31 +109,20 @@ class Lookup:
         return page if known.original is None else replace(page, paragraphs=tuple(self.text(number)))
 
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
-        """Return the stored pages with one of these *identities*. Two reads, or one for none."""
-        return self._led_to(self.store.get_many([schema.identity_key(i) for i in identities]))
-
-    def own(self, page: Page) -> list[StoredPage]:
-        """Return `same` for *page*, without a read if that was looked up last and nothing has changed since."""
-        known = self._looked_up(page)
-        return self.same(page.all_identities) if known is None else known
-
-    def _looked_up(self, page: Page) -> list[StoredPage] | None:
-        """Return what `look_up` has found of the *page* itself; ``None`` if it was not the last, or may be outdated."""
-        version, known = self._own_of_last.get(page.all_identities, (-1, []))
-        is_known = version >= 0 and not self.store.worker and not self.open_claims.changed_since(version, page)
-        return known if is_known else None
+        """Return the stored pages with one of these *identities*. Two reads; one less for what was looked up lately."""
+        return self._led_to(self.store.get_recent([schema.identity_key(i) for i in identities]))
 
     def _led_to(self, values: Sequence[bytes | None]) -> list[StoredPage]:
         """Return the pages that the *values* of identities lead to."""
         if not any(values):
             return []
         numbers = dict.fromkeys(schema.decode_identity(value)[0] for value in values if value is not None)
-        return [*self._pages(numbers)]
+        return [*self.numbered(numbers)]
 
     def leading_to(self, page: Page) -> list[StoredPage]:
         """Return the originals whose URLs lead to *page* now. One read, or none."""
         leads = self.open_claims.leads
-        found = self._pages(n for i in page.identities for n in leads.get(i, ())) if leads else ()
+        found = self.numbered(n for i in page.identities for n in leads.get(i, ())) if leads else ()
         return [each for each in found if each.original is None]
 
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
@@ -141,9 +131,9 @@ class Lookup:
 
     def page(self, number: int) -> StoredPage | None:
         """Return a page by its number, stored or pending. One read."""
-        return next(self._pages([number]), None)
+        return next(self.numbered([number]), None)
 
-    def _pages(self, numbers: Iterable[int]) -> Iterator[StoredPage]:
+    def numbered(self, numbers: Iterable[int]) -> Iterator[StoredPage]:
         """Yield the pages with these numbers that are there, stored or pending. One read."""
         numbers = [*numbers]
         if not numbers:
@@ -156,8 +146,8 @@ class Lookup:
                 page = self.claimed(number)
             else:
                 page = schema.decode_page(number, value)
-                if number in self._met_again:
-                    page = replace(page, kept=replace(page.kept, run=self._met_by))
+                if (run := self._met_again.get(number)) is not None:
+                    page = replace(page, kept=replace(page.kept, run=run))
             if page is not None:
                 yield page
 
@@ -183,12 +173,8 @@ class Lookup:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One read."""
         if number < 0:
             return [*self.open_claims.texts.get(number, ())]
-        recent = self.open_claims.recent_texts
-        if self.store.worker or number not in recent:
-            recent[number] = self._text(schema.text_key(number))
-            while len(recent) > _RECENT:
-                del recent[next(iter(recent))]
-        return recent[number]
+        (value,) = self.store.get_recent([schema.text_key(number)])
+        return [] if value is None else _decoded_text(value)
 
     def item_text(self, original: StoredPage) -> list[str]:
         """Return what is kept of the text of the items of *original*; empty if nothing is. One read."""
@@ -218,10 +204,6 @@ class Lookup:
         is_same = known.item_content == content and "\n".join(self.item_text(known)) == "\n".join(content.texts)
         return is_same and several and known.hashes <= content.hashes
 
-    def _text(self, key: bytes) -> list[str]:
-        (value,) = self.store.get_many([key])
-        return [] if value is None else schema.decode_text(value)
-
     def read_again(self, stored: StoredPage, run: str, fingerprint: Callable[[Sequence[str]], Fingerprint]) -> Page:
         """Return the *stored* page as one that the crawl *run* looks at, read from its text. One read.
 
@@ -249,18 +231,12 @@ class Lookup:
         """Return what there is for *page*. One read, and one more if the page itself is stored."""
         identities, hashes, pending = page.all_identities, [*page.fingerprint.weights], self.open_claims.holders
         whole = schema.whole_text_key(page.fingerprint.exact_digest, page.features)
-        version, read = self.open_claims.version, list["bytes | None"]()
-        if not self.store.worker and self._read_last[:2] == (identities, version):
-            read = self._read_last[2]
-        keys = [] if read else [schema.identity_key(i) for i in identities]
-        keys += [schema.claims_key(i) for i in identities] if self.store.worker else ()
-        split = len(identities) + (len(identities) if self.store.worker else 0)
+        keys = [schema.identity_key(i) for i in identities]
+        keys += map(schema.claims_key, identities if self.store.worker else ())
+        split = len(keys)
         keys += schema.clause_keys(hashes)
-        values = read + self.store.get_recent(keys if whole is None else [*keys, whole])
+        values = self.store.get_recent(keys if whole is None else [*keys, whole])
         own = self._led_to(values[: len(identities)])
-        self._own_of_last[identities] = (version, own)
-        while len(self._own_of_last) > _RECENT:
-            del self._own_of_last[next(iter(self._own_of_last))]
         claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
         mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))
         holders = _holders(zip(hashes, values[split:], strict=False), pending, mine)
@@ -298,35 +274,11 @@ class Lookup:
 
         return counts
 
-    def matches(
-        self, fingerprint: Fingerprint, distinctive: Distinctive, most: int, *, least: float = 0.0
-    ) -> Iterator[Match]:
-        """Yield at most so many pages that contain some *distinctive* clauses, those with most of the weight first.
-
-        Only those that contain the share *least* or more. Of equals, a stored page comes before a pending one and an
-        older before a younger. One read.
-        """
-        total = sum(map(fingerprint.weights.__getitem__, distinctive.holders))
-        contained: defaultdict[int, int] = defaultdict(int)
-        for clause_hash, holders in distinctive.holders.items():
-            for number in holders if clause_hash not in distinctive.common else ():
-                contained[number] += fingerprint.weights[clause_hash]
-        if not contained:
-            return
-        best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:most]
-        for original in self._pages(number for number in best if contained[number] / total >= least):
-            yield Match(original, contained[original.number] / total, original.hashes & fingerprint.weights.keys())
-
-    def equals(self, page: Page, found: Found, most: int) -> Iterator[StoredPage]:
-        """Yield at most so many of the other pages with the very text of *page*, oldest first. One read, or none."""
-        exact_digest = page.fingerprint.exact_digest
-        return (other for other in self._pages(found.equal[:most]) if other.exact_digest == exact_digest)
-
     def shows_same(self, page: Page, found: Found, most: int) -> Iterator[StoredPage]:
         """Yield at most so many of the other pages that show all that *page* shows, oldest first. One read, or none."""
         digest = page.fingerprint.digest
         numbers = [number for clause_hash in page.fingerprint.weights for number in found.holders.get(clause_hash, ())]
-        return (other for other in self._pages(numbers[:most]) if other.digest == digest)
+        return (other for other in self.numbered(numbers[:most]) if other.digest == digest)
 
 
 def _holders(

@@ -57,9 +57,9 @@ def keeping(kind: Any, lost: Callable[[str, int, str], None]) -> Any:
     *lost* gets the path of a queue of which requests may be missing, their number as far as it is known, and why.
     """
     if isinstance(kind, type) and hasattr(kind, "from_crawler"):
-        for base, kept in ((FifoDiskQueue, _KeptFifo), (LifoDiskQueue, _KeptLifo)):
+        for base, kept, mend in ((FifoDiskQueue, _KeptFifo, mend_fifo), (LifoDiskQueue, _KeptLifo, mend_lifo)):
             if issubclass(kind, base):
-                return type(kind.__name__, (kept, kind), {"lost": staticmethod(lost)})
+                return type(kind.__name__, (kept, kind), {"lost": staticmethod(lost), "mend": staticmethod(mend)})
     return kind
 
 
@@ -67,13 +67,14 @@ class _Kept:
     """A disk queue from which a kill takes no request that waits, and which always comes to an end."""
 
     lost: Callable[[str, int, str], None]
+    mend: Callable[[Path], int]
     path: str
     _is_given_up = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, path: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            if missing := cls._mend(Path(path)):
+            if missing := cls.mend(Path(path)):
                 cls.lost(path, missing, "a crawl was killed")
         except NotAFileError as error:
             _put_aside(path)
@@ -81,10 +82,6 @@ class _Kept:
         except OSError:  # which the queue meets as well
             pass
         return super().from_crawler(crawler, path, *args, **kwargs)  # type: ignore[misc]
-
-    @staticmethod
-    def _mend(path: Path) -> int:
-        raise NotImplementedError
 
     def pop(self) -> Request | None:
         """Return the next request that can be read; ``None`` if there is none."""
@@ -117,10 +114,6 @@ class _Kept:
 class _KeptLifo(_Kept):
     f: BinaryIO
 
-    @staticmethod
-    def _mend(path: Path) -> int:
-        return mend_lifo(path)
-
     def push(self, request: Request) -> None:
         """Add *request*, and bring it to disk."""
         super().push(request)  # type: ignore[misc]
@@ -138,10 +131,6 @@ class _KeptFifo(_Kept):
         queue = super().from_crawler(crawler, path, *args, **kwargs)
         queue._places = deque(maxlen=GIVEN_AGAIN + crawler.settings.getint("CONCURRENT_REQUESTS"))  # noqa: SLF001
         return queue
-
-    @staticmethod
-    def _mend(path: Path) -> int:
-        return mend_fifo(path)
 
     def pop(self) -> Request | None:
         """Return the next request, and bring to disk which were given out before those that may be on their way."""

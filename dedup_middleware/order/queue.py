@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEVEL = 10**9
 #: Requests that one `pop` puts off at most.
 MOST_MOVES = 50
-# Requests of a slot that are judged again for each that is fetched, at most.
+# Requests of a slot that wait, and may be judged again, for each that is fetched, at most.
 _AGAIN = 10
 
 
@@ -48,8 +48,6 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         self._extension: DedupExtension | None = None
         self._levels: dict[str, int] = {}
         """Slot -> the level of its second tier; the first requests that are put off in a crawl have 1."""
-        self._first: Counter[str] = Counter()
-        """Slot -> its requests above that level."""
         self._served: Counter[str] = Counter()
         """Slot -> requests that were served since its second tier was judged last."""
         self._unreadable: set[str] = set()
@@ -75,7 +73,6 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         if len(queue):
             # What was learned is gone: all is judged again.
             self._levels[slot] = 1 + max(_level(-priority) for priority in startprios)
-            self._first[slot] = len(queue)
         return queue
 
     def _lose(self, path: str, number: int, cause: str) -> None:
@@ -112,12 +109,11 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             order.count(request)
             self._put_off(request, self._levels.setdefault(self._slot_of(request), 1))
         else:
-            self._add(request)
+            super().push(request)
 
-    def _add(self, request: Request) -> None:
+    def _put_off(self, request: Request, level: int) -> None:
+        request.priority -= LEVEL * level
         super().push(request)
-        slot = self._slot_of(request)
-        self._first[slot] += _level(request.priority) != self._levels.get(slot, 1)
 
     def pop(self) -> Request | None:
         """Return the next request: of the first tier of a slot that can send one now, else of the second tier of one.
@@ -125,14 +121,9 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         Where no slot can, it is Scrapy's choice.
         """
         request = self._pop()
-        while self._has_lost:
+        while request is None and self._has_lost:
             self._has_lost = False
-            for slot in [*self._first]:
-                if slot not in self.pqueues:
-                    self._forget(slot)
-                elif self._first[slot] > len(self.pqueues[slot]):
-                    self._first[slot] = len(self.pqueues[slot])
-            request = request or self._pop()
+            request = self._pop()
         return request
 
     def _pop(self) -> Request | None:
@@ -144,7 +135,6 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             slot, level = self._slot_of(request), _level(request.priority)
             last = self._levels.setdefault(slot, 1)
             request.priority += LEVEL * level
-            self._first[slot] -= level != last
             if level == last or move == MOST_MOVES - 1 or order is None or not order.is_last(request):
                 break
             priority = request.priority
@@ -159,21 +149,19 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
             self._served[slot] += 1
         else:
             # Nothing waits there: a crawl meets more hosts than it could remember.
-            self._forget(slot)
+            self._levels.pop(slot, None)
+            del self._served[slot]
         return request
 
-    def _forget(self, slot: str) -> None:
-        self._levels.pop(slot, None)
-        del self._first[slot], self._served[slot]
-
-    def _put_off(self, request: Request, level: int) -> None:
-        request.priority -= LEVEL * level
-        self._add(request)
+    def _has_first(self, slot: str) -> bool:
+        """Return whether *slot* has a first tier: then its best request is in it."""
+        best = self.pqueues[slot].curprio
+        return best is not None and _level(-best) != self._levels.get(slot, 1)
 
     def turn(self, all_slots: Iterable[str]) -> list[str]:
         """Return the slots of which one is served now: those that can send a request, with a first tier if any has."""
         order, slots = self._order, [*all_slots]
-        if order is None or all(self._first[slot] for slot in slots):
+        if order is None or all(map(self._has_first, slots)):
             return slots
         try:
             downloader = self.crawler.engine.downloader
@@ -182,7 +170,7 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
         except Exception as error:  # noqa: BLE001 - a plugin bug, or a downloader of the project's own
             order.fail(error)
             return slots
-        return [slot for slot in ready if self._first[slot]] or ready or slots
+        return [slot for slot in ready if self._has_first(slot)] or ready or slots
 
     def _is_busy(self, slot: str, on_their_way: int) -> bool:
         """Return whether *slot* cannot send a request now, with so many *on their way*."""
@@ -196,10 +184,8 @@ class TwoTierQueue(DownloaderAwarePriorityQueue):
     def judge_again(self, slot: str) -> None:
         """Judge again what is fetched last in *slot*, unless that was done a short while ago."""
         queue = self.pqueues.get(slot)
-        last = 0 if queue is None else len(queue) - self._first[slot]
-        if last and self._served[slot] * _AGAIN >= last:
+        if queue is not None and slot in self._levels and self._served[slot] * _AGAIN >= len(queue):
             self._levels[slot] += 1
-            self._first[slot] += last
             del self._served[slot]
 
 

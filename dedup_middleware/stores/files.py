@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-import msgspec
 from filelock import FileLock, Timeout
 
 from dedup_middleware.common import permissions
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
 _MARKER, DATABASE, _LOCK = "DEDUP", "db", "lock"
 #: What is beside a lock: the file that names its holder, and the folder of the workers' locks.
 HOLDER_SUFFIX, WORKERS_SUFFIX = ".holder", ".workers"
+#: The suffixes of the files of a store that is one file, and of all that are beside it.
+OF_ONE_FILE = "", "-wal", "-shm", "-journal"
+BESIDE = *OF_ONE_FILE, *(f".lock{suffix}" for suffix in ("", HOLDER_SUFFIX, WORKERS_SUFFIX))
 _KIND = "dedup-middleware {} store"
 _MAX_MARKER_BYTES = 1024
 # Files with these suffixes hold what was written. Without CURRENT, engines would begin an empty database over them.
@@ -143,7 +145,7 @@ class Place:
         return database
 
     def size(self) -> int:
-        files = self.path.rglob("*") if self.is_folder else map(self._beside, ("", "-wal", "-shm"))
+        files = self.path.rglob("*") if self.is_folder else map(self._beside, OF_ONE_FILE)
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def remove(self) -> None:
@@ -156,7 +158,7 @@ class Place:
                 shutil.rmtree(self.path / DATABASE)
             (self.path / _MARKER).unlink(missing_ok=True)
         else:
-            for suffix in ("-wal", "-shm", "-journal", ""):
+            for suffix in reversed(OF_ONE_FILE):
                 self._beside(suffix).unlink(missing_ok=True)
         Workers(self.lock).remove()
 
@@ -213,35 +215,27 @@ def kind_of(path: Path) -> str | None:
 
 _WORKER_BYTES = 8
 _MAX_HOLDER_BYTES = 4096
-_COMMAND = "scrapy dedup "
+# How the name of a holder begins: "process 1234 on host (spider news, since 2025-01-01T10:00:00+00:00)".
+_HOLDER, _COMMAND = "process ", "scrapy dedup "
 _WORKERS_LOCK = re.compile(rf"[0-9a-f]{{{2 * _WORKER_BYTES}}}\.lock")
 # Seconds for which those who share a store wait while others open it.
 _PATIENCE = 10.0
 
 
-class Holder(msgspec.Struct, frozen=True):
-    """A process that has a store open, as named in a file beside the lock. For messages only: the lock decides."""
+def holder_in(path: Path) -> str:
+    """Return what the file *path*, beside a lock, names as its holder; empty if it is missing or not valid.
 
-    name: str
-    """For a message: ``process 1234 on host (spider news, since 2025-01-01T10:00:00+00:00)``."""
-    brief: bool = False
-    """Whether it ends in a moment: a command, not a crawl."""
+    For messages only: the lock decides.
+    """
+    with suppress(OSError, ValueError), open_file(path) as file:
+        name: str = file.read(_MAX_HOLDER_BYTES).decode("utf8")
+        return name if name.startswith(_HOLDER) and name.isprintable() else ""
+    return ""
 
-    @classmethod
-    def this_process(cls, who: str) -> Holder:
-        return cls(f"process {os.getpid()} on {platform.node()} ({who}, since {now()})", who.startswith(_COMMAND))
 
-    @classmethod
-    def read(cls, path: Path) -> Holder | None:
-        """Return the holder in the file *path*; ``None`` if it is missing or not valid."""
-        with suppress(OSError, ValueError), open_file(path) as file:
-            return msgspec.json.decode(file.read(_MAX_HOLDER_BYTES), type=cls)
-        return None
-
-    def write(self, path: Path) -> None:
-        """Write it into the file *path*, unless something else is there, or the disk is full."""
-        with suppress(OSError), permissions.replaced(path, lambda start: start.startswith(b'{"name":')) as file:
-            file.write(msgspec.json.encode(self))
+def is_command(holder: str) -> bool:
+    """Return whether a *holder* ends in a moment: a command, not a crawl."""
+    return f"({_COMMAND}" in holder
 
 
 @contextmanager
@@ -260,16 +254,18 @@ def held(path: Path, uri: str, who: str, *, is_shared: bool = False) -> Iterator
     try:
         lock.acquire(timeout=_PATIENCE if is_shared else 0)
     except Timeout:
-        raise refusals.locked(uri, Holder.read(names)) from None
+        raise refusals.locked(uri, holder_in(names)) from None
     except NotImplementedError as error:  # older versions of filelock, where the system has no flock
         raise refusals.failed(uri, "lock", str(error)) from error
     try:
         if not is_shared and Workers(path).prune():
             raise refusals.locked(uri)
-        Holder.this_process(who).write(names)
+        # Without a name where something else is there, or the disk is full.
+        with suppress(OSError), permissions.replaced(names, lambda start: start.startswith(_HOLDER.encode())) as file:
+            file.write(f"{_HOLDER}{os.getpid()} on {platform.node()} ({who}, since {now()})".encode("utf8", "replace"))
         yield
     finally:
-        if Holder.read(names) is not None:
+        if holder_in(names):
             with suppress(OSError):
                 names.unlink()
         lock.release()

@@ -13,8 +13,6 @@ from dedup_middleware.stores.base import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedup_middleware.stores.opened import OpenStore
-
 # Bytes of two objects and their places in a dict and a sorted list: CPython 3.11, measured.
 _OVERHEAD = 130
 
@@ -27,7 +25,7 @@ class MemoryStore(Store):
 
     uri = "memory:"
 
-    def __init__(self, below: Store | OpenStore | None = None, *, room: int | None = None) -> None:
+    def __init__(self, below: Store | None = None, *, room: int | None = None) -> None:
         """Make an empty store, or one over *below*. Once its pairs take more than *room* bytes, writing fails."""
         self.changes: dict[bytes, bytes | None] = {}
         """What was written, sorted since the first scan; ``None`` for what was deleted from the store below."""

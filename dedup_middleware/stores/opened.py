@@ -11,8 +11,9 @@ from contextlib import ExitStack, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from dedup_middleware.errors import DedupError, StoreAwayError, StoreError, StoreLockedError
+from dedup_middleware.errors import StoreAwayError, StoreError, StoreLockedError
 from dedup_middleware.stores import refusals
+from dedup_middleware.stores.base import Store
 from dedup_middleware.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import ParamSpec
 
-    from dedup_middleware.stores.base import Header, Store
+    from dedup_middleware.stores.base import Header
 
     _P = ParamSpec("_P")
 
@@ -28,8 +29,8 @@ _T = TypeVar("_T")
 
 # Pairs that a scan reads under one hold of the guard: its cost vanishes, and large values do not pile up.
 _SCAN_STEP = 64
-# Keys of which the values are remembered: those of some hundred news pages, 1 MB.
-_RECENT_KEYS = 4_096
+# Keys of which the values are remembered, those of some hundred news pages, 1 MB; and the bytes that a value may have.
+_RECENT_KEYS, _RECENT_BYTES = 4_096, 8_192
 
 
 class Shared:
@@ -61,19 +62,20 @@ class Shared:
         if self.failure is not None:
             raise type(self.failure)(str(self.failure)) from self.failure
         try:
-            return function(*args, **kwargs)
+            with refusals.translated(self.store.uri, action, self.store.refusal):
+                return function(*args, **kwargs)
         except Exception as error:
-            uri, ours = self.store.uri, isinstance(error, DedupError)
-            refusal: Exception = (None if ours else self.store.refusal(uri, action, error)) or error
-            if isinstance(refusal, StoreAwayError):
-                self.failure = refusal
             # A process that waited for a lock in vain has begun nothing.
-            elif action == "write" and not isinstance(refusal, StoreLockedError):
-                failed = refusals.failed(uri, "use", "an earlier write failed")
-                self.failure = refusal if isinstance(refusal, StoreError) else failed
-            if refusal is error:
-                raise
-            raise refusal from error
+            if isinstance(error, StoreAwayError) or (action == "write" and not isinstance(error, StoreLockedError)):
+                failed = refusals.failed(self.store.uri, "use", "an earlier write failed")
+                self.failure = error if isinstance(error, StoreError) else failed
+            raise
+
+    def forget_large(self, pairs: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """Forget those of these *pairs* whose values are too large to be remembered."""
+        for key, value in pairs:
+            if value is not None and len(value) > _RECENT_BYTES:
+                self.recent.pop(key, None)
 
     def close(self) -> None:
         """Close the store, when no call is under way: closing a LevelDB under a read crashes the process."""
@@ -99,8 +101,8 @@ class Shared:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
 
-class OpenStore:
-    """One opener's handle of an open store, with the methods of :class:`~dedup_middleware.stores.base.Store`.
+class OpenStore(Store):
+    """One opener's handle of an open store.
 
     Openers may be in different threads; one ``OpenStore`` serves one thread at a time, except :meth:`sync`. Every
     method raises :class:`~dedup_middleware.errors.StoreError` when the disk or server fails, when the store is closed,
@@ -136,9 +138,11 @@ class OpenStore:
             return self.get_many(keys) if keys else []
         with shared.guard:
             recent = shared.recent
-            if missing := [key for key in keys if key not in recent]:
-                recent.update(zip(missing, self.get_many(missing), strict=True))
+            missing = [key for key in keys if key not in recent]
+            read = [*zip(missing, self.get_many(missing), strict=True)] if missing else []
+            recent.update(read)
             values = [recent[key] for key in keys]
+            shared.forget_large(read)
             for key in [*islice(recent, max(0, len(recent) - _RECENT_KEYS))]:
                 del recent[key]
             return values
@@ -150,12 +154,7 @@ class OpenStore:
         return self._steps(pairs)
 
     def _steps(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        while True:
-            shared = self._shared
-            with shared.guard:
-                step = shared.call("read", lambda: list(islice(pairs, _SCAN_STEP)))
-            if not step:
-                return
+        while step := self._call("read", lambda: list(islice(pairs, _SCAN_STEP))):
             yield from step
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
@@ -167,7 +166,9 @@ class OpenStore:
             shared.call("write", shared.view.write, puts, deletes, sync=sync)
             if recent := shared.recent:
                 recent.update(dict.fromkeys([key for key in deletes if key in recent]))
-                recent.update([pair for pair in puts if pair[0] in recent])
+                again = [pair for pair in puts if pair[0] in recent]
+                recent.update(again)
+                shared.forget_large(again)
 
     def transaction(self, work: Callable[[], _T]) -> _T:
         """Return what *work* returns; no other process writes between what it reads and what it writes.
@@ -203,9 +204,12 @@ class OpenStore:
             shared.call("write", shared.store.sync)
 
     def compact(self) -> None:
+        self._call("compact", self._shared.store.compact)
+
+    def _call(self, action: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         shared = self._shared
         with shared.guard:
-            shared.call("compact", shared.store.compact)
+            return shared.call(action, function, *args, **kwargs)
 
     def close(self) -> None:
         """Close it; the last opener of the process closes the store. A second call does nothing."""
@@ -227,14 +231,10 @@ class OpenStore:
     # --- where other processes have it open, too
 
     def is_at_work(self, worker: bytes) -> bool:
-        shared = self._shared
-        with shared.guard:
-            return shared.call("read", shared.store.is_at_work, worker)
+        return self._call("read", self._shared.store.is_at_work, worker)
 
     def changes_of_others(self) -> int:
-        shared = self._shared
-        with shared.guard:
-            return shared.call("read", shared.store.changes_of_others)
+        return self._call("read", self._shared.store.changes_of_others)
 
     def require_unchanged(self) -> None:
         self._shared.store.require_unchanged()

@@ -6,7 +6,6 @@ A store is named by its URI, so that the remedy can be copied.
 from __future__ import annotations
 
 import shlex
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dedup_middleware.common.urls import without_secrets
@@ -22,10 +21,8 @@ from dedup_middleware.errors import (
 from dedup_middleware.stores.engines import ENGINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
-
-    from dedup_middleware.stores.files import Holder
 
 ANOTHER = "set DEDUP_STORE to another store"
 
@@ -64,9 +61,9 @@ def corrupt(uri: str, detail: str) -> StoreCorruptError:
     )
 
 
-def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
+def locked(uri: str, holder: str = "") -> StoreLockedError:
     """Return the error for a store that another process, *holder* if it is known, has open."""
-    shown, who = named(uri), "" if holder is None else f", {holder.name}"
+    shown, who = named(uri), f", {holder}" if holder else ""
     is_shared = shown.partition(":")[0] not in ENGINES or "shared=1" in shown
     instead = "" if is_shared else f". To crawl meanwhile, {ANOTHER}, or all crawls to sqlite:PATH?shared=1"
     return StoreLockedError(
@@ -114,20 +111,23 @@ def of_value(uri: str, action: str, error: Exception) -> StoreError | None:  # n
     return corrupt(uri, str(error)) if isinstance(error, UnreadableError) else None
 
 
-@contextmanager
-def translated(
-    uri: str, action: str, refusal: Callable[[str, str, Exception], StoreError | None] = of_system
-) -> Iterator[None]:
-    """Turn errors of the block that are not ours into what *refusal* returns, unless that is ``None``."""
-    try:
-        yield
-    except DedupError:
-        raise
-    except Exception as error:
-        ours = refusal(uri, action, error)
-        if ours is None:
-            raise
-        raise ours from error
+class translated:  # noqa: N801 - a context, as those of contextlib; as a generator it would take a microsecond more
+    """Turns errors of its block that are not ours into what *refusal* returns, unless that is ``None``."""
+
+    def __init__(
+        self, uri: str, action: str, refusal: Callable[[str, str, Exception], StoreError | None] = of_system
+    ) -> None:
+        self._what = uri, action
+        self._refusal = refusal
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, DedupError):
+            ours = self._refusal(*self._what, error)
+            if ours is not None:
+                raise ours from error
 
 
 def scrapy_dedup(*words: str, spider: str | None = None, store: str | None = None, log: Path | None = None) -> str:

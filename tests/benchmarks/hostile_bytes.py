@@ -36,7 +36,6 @@ from dedup_middleware.records.file import Records, last_line, lines_with, parse_
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.base import Header
-from dedup_middleware.stores.files import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -314,7 +313,6 @@ ATTACKS: dict[str, Attack] = {
         lambda size: b"s" + b"".join(n.to_bytes(8, "big") + b"\x3f\x80\0\0" for n in range(size // 12)),
         100 * MB,
     ),
-    "a file beside a lock, of lists in lists": Attack(Kind(b'{"what": "x"}', Holder.read), lambda _: b"[" * 4096, 1),
     "an answer of a server, of 500 MB": Attack(Kind(b"9", asked), lambda size: b"%d" % size),
     # --- archives
     "a WARC, its response packed by Brotli": Attack(

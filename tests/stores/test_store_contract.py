@@ -320,6 +320,20 @@ def test_what_was_read_lately_is_returned_as_it_is_now(
     other.close()
 
 
+def test_a_large_value_is_not_remembered(store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page can make values of half a megabyte: thousands of these would fill the memory."""
+    reads: list[bytes] = []
+    get_many = type(store).get_many
+    monkeypatch.setattr(type(store), "get_many", lambda self, keys: reads.extend(keys) or get_many(self, keys))
+    large = bytes(100_000)
+    store.write([(b"a", b"1"), (b"b", large)])
+    assert store.get_recent([b"a", b"b", b"b"]) == [b"1", large, large]
+    store.write([(b"a", large)])
+    reads.clear()
+    assert store.get_recent([b"a", b"b"]) == [large, large]
+    assert reads == [b"a", b"b"]
+
+
 def test_openers_of_one_process_share(store: OpenStore, kind: str) -> None:
     if kind in ("memory", "overlay"):
         return
