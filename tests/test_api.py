@@ -169,13 +169,6 @@ class TestWhatIsStored:
             names = record.keys() & {"verdict", "original_url", "score", "evidence"}
             assert {name: record[name] for name in names} == {name: verdict[name] for name in names}
 
-    def test_a_copy_with_a_reworded_sentence_is_dropped_where_that_is_wanted(self) -> None:
-        reworded_story = [*story(1)[:-1], story(1)[-1].replace(" the ", " that ", 1)]
-        pages = [(A, article("a", story(1))), (B, blog("b", reworded_story))]
-        for reworded, verdicts in (("keep", ["new", "related"]), ("drop", ["new", "duplicate"])):
-            with Deduplicator(reworded=reworded) as dedup:
-                assert [verdict.verdict for verdict in dedup.stream(pages)] == verdicts
-
     def test_the_log_is_one_that_scrapy_dedup_reads(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
         with Deduplicator(log=log) as dedup:

@@ -136,17 +136,6 @@ class TestCanonical:
         found = kept(*((url, stories[url]) for url in urls))
         assert Counter(url.rpartition("/")[2] for url in found) == {str(number): 1 for number in range(1, 20)}
 
-    def test_the_page_that_came_first_stays_the_original(self, site: Site, crawl) -> None:
-        own, printed, _ = self.pages(site, 1)
-        copy = site.add("/copy", blog("Copy", story(1)), host=1)
-        first = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one")
-        assert first.kept == [printed]
-        assert first.record(copy)["original_url"] == printed
-        second = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one", afresh=True)
-        assert second.kept == [printed]
-        assert second.record(own)["original_url"] == printed
-        assert pages_in(first) == (1, 2)
-
     def test_what_is_said_of_another_host_is_recorded_and_not_obeyed(self, site: Site, crawl) -> None:
         own = site.url("/story/1")
         liar = site.add("/a", linked(blog("a", story(1)), canonical=own), host=1)

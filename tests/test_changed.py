@@ -323,11 +323,6 @@ def test_where_no_earlier_page_counts_it_has_no_effect_and_says_so(tmp_path: Pat
     assert "DEDUP_UNCHANGED=drop has no effect in this scope" in outcome.log
 
 
-def test_a_dry_run_drops_nothing(tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper())
-    assert len(crawled(tmp_path, paper(), **DROP, DEDUP_ACTION="dry-run").kept) == 5
-
-
 @pytest.mark.parametrize("settings", [{"DEDUP_UNCHANGED": "tag"}, {"DEDUP_ACTION": "tag"}])
 def test_items_bear_what_became_of_their_page(site: Site, tmp_path: Path, paper, settings) -> None:
     crawled(tmp_path, paper(), **settings)

@@ -262,11 +262,6 @@ class TestLog:
             said = own.run_here(*arguments)
             assert (said.exit_status, said.err, said.out) == (0, "", out)
 
-    def test_without_a_log_it_says_where_it_looked(self, tmp_path: Path) -> None:
-        run_here("log", "-s", "DEDUP_LOG=nowhere", folder=tmp_path).refused(
-            "No records found at nowhere", "Run a crawl first"
-        )
-
 
 class TestStats:
     @pytest.mark.every_scrapy
@@ -313,13 +308,6 @@ class TestStoreInfo:
         assert (said.exit_status, said.err) == (0, "")
         assert re.search("originals +3\nduplicates +1\ndropped items +1, ", said.out)
         assert all(len(line) <= 80 or uri in line for line in said.out.splitlines())
-
-    def test_of_a_store_in_use_it_says_by_whom(self, crawled: Crawled) -> None:
-        with running_crawl(crawled):
-            crawled.run("store", "info").refused("in use by another crawl", "Wait")
-
-    def test_without_a_store_it_says_where_it_looked(self, tmp_path: Path) -> None:
-        run_here("store", "info", "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("no store found at")
 
 
 class TestHelp:
@@ -703,11 +691,6 @@ class TestWhoseStore:
         say(project, "DEDUP_STORE = 'sqlite:all.db'")
         assert [r["url"] for r in run("log", "--json", folder=project).json] == ["http://plain/"]
 
-    def test_the_settings_of_a_named_spider_count(self, project: Path) -> None:
-        write_log(project / "picky.log", record("http://picky/"))
-        said = run("log", "--json", "--spider", "picky", folder=project)
-        assert [r["url"] for r in said.json] == ["http://picky/"]
-
     def test_the_settings_of_a_spider_count_though_it_is_not_named(self, project: Path) -> None:
         write_log(project / "picky.log", record("http://picky/"))
         assert [r["url"] for r in run("log", "--json", folder=project).json] == ["http://picky/"]
@@ -746,13 +729,6 @@ class TestWhoseStore:
         (info,) = own.run_here("store", "info", "--json", *other).json
         assert (info["originals"], info["duplicates"]) == (3, 1)
         assert own.run_here("explain", own.repost, *other).exit_status == 0
-
-    def test_after_a_reset_there_is_no_store(self, tmp_path: Path) -> None:
-        keep(tmp_path / ".scrapy" / "dedup" / "only", "http://only/")
-        run_here("store", "reset", "--log", "--yes", *JOB, folder=tmp_path)
-        run_here("stats", *JOB, folder=tmp_path).refused("No spider has a store")
-        keep(tmp_path / ".scrapy" / "dedup" / "other", "http://other/")
-        assert [r["url"] for r in run_here("log", "--json", *JOB, folder=tmp_path).json] == ["http://other/"]
 
 
 class TestMistakes:

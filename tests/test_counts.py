@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +26,7 @@ from dedup_middleware.settings import Config
 
 if TYPE_CHECKING:
     from collections import Counter
+    from pathlib import Path
 
     from crawling import Outcome
 
@@ -194,14 +194,6 @@ class TestCrawl:
         report = gather(Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": str(log)}, None), "last")
         assert sum(report.summary["crawls"]["sum"]["pages"].values()) == of_crawl["dedup/pages"] == 5
         assert report.summary["duplicates"] == of_crawl["dedup/verdict/duplicate"] == 1
-
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-    def test_a_record_that_cannot_be_written_loses_no_item(self, site, crawl) -> None:
-        urls = [site.add(f"/{n}", article("A", story(1)), host=n) for n in range(3)]
-        outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_LOG": "/dev/full"})
-        assert outcome.kept == urls
-        (problem,) = outcome.problems
-        assert "Make room on its disk. From now on every page is kept and nothing is dropped" in problem
 
     def test_new_pages_can_be_left_out(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"

@@ -15,9 +15,7 @@ from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.urls import item_identity
 from dedup_middleware.errors import StoreError
 from dedup_middleware.model import Page, Scope, VerdictKind
-from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
-from dedup_middleware.visits.states import Claim
 
 if TYPE_CHECKING:
     import random
@@ -144,16 +142,6 @@ class TestDuplicates:
         assert replace(library.detector, rules=CopyRules(threshold)).verdict(page).kind is kind
         assert library.detector.verdict(page).kind is RELATED
 
-    def test_an_original_out_of_scope_gives_way_to_the_next_one(self) -> None:
-        library = Library(scope=Scope.CRAWL)
-        library.visit("old", range(10))
-        library.begin("second")
-        assert library.check("new", range(10)).kind is NEW
-        library.visit("new", range(10))
-        verdict = library.check("repost", range(10))
-        assert verdict.match is not None
-        assert verdict.match.original.url == "http://site/new"
-
 
 class TestItself:
     @pytest.mark.parametrize("text", [range(10), range(1, 11), range(9), range(3, 6), []])
@@ -168,13 +156,6 @@ class TestItself:
         library.visit("story", range(20, 30))
         assert library.visit("start/tomorrow", range(10), request="start").verdict.kind is UNCHANGED
         assert library.visit("story", range(20, 30), request="short-link").verdict.kind is UNCHANGED
-
-    def test_a_page_whose_original_changed_is_checked_anew(self) -> None:
-        library = Library()
-        library.visit("original", range(10))
-        assert library.visit("repost", range(10)).is_duplicate
-        library.visit("original", range(40, 50))
-        assert library.visit("repost", range(10)).verdict.kind is NEW
 
 
 class TestBoilerplate:
@@ -199,14 +180,6 @@ class TestOtherNumbers:
 
     def day(self, number: int) -> list[str]:
         return [sentence.format(number) for sentence in self.REPORT]
-
-    @pytest.mark.parametrize("line", ["Wind: {} km/h. Rain: 5 mm.", "涨跌：{}%。成交：35万手。"])
-    def test_one_other_number_with_a_label_is_enough_however_light(self, line: str) -> None:
-        library = Library()
-        library.visit("monday", [line.format(12), *story(1)])
-        verdict = library.check("tuesday", [line.format(13), *story(1)])
-        assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
-        assert library.check("repost", [line.format(12), *story(1)]).kind is DUPLICATE
 
     @pytest.mark.parametrize(
         "line",
@@ -262,41 +235,6 @@ class TestPages:
         before = library.contents()
         assert library.visit("list", range(10), items=0).is_duplicate
         assert library.contents() == before
-
-    def test_a_duplicate_of_a_pending_page_waits_for_the_outcome(self) -> None:
-        library = Library()
-        first = library.enter(library.page("first", range(10)))
-        repost = library.enter(library.page("repost", range(10)))
-        assert repost.is_duplicate
-        assert repost.original_is_pending
-        assert library.deduplication.rests_on_claim(repost)
-        library.leave(first)
-        library.leave(repost)
-        assert repost.items_dropped == 1
-        assert not repost.original_is_pending
-
-    def test_a_duplicate_of_a_page_that_fails_takes_its_place(self) -> None:
-        library = Library()
-        first = library.enter(library.page("first", range(10)))
-        reposts = [library.enter(library.page(f"repost{n}", range(10))) for n in range(2)]
-        library.deduplication.callback_failed(first)
-        for repost in reposts:
-            library.leave(repost)
-        assert [visit.items_kept for visit in reposts] == [1, 0]
-        library.check_invariants()
-
-    def test_after_a_failure_of_the_store_everything_is_kept(self) -> None:
-        library = Library()
-        library.visit("first", range(10))
-        waiting = library.enter(library.page("waiting", range(20, 30)))
-        library.store.close()
-        repost = library.visit("repost", range(10))
-        assert (repost.verdict.kind, repost.items_kept) == (UNCHECKED, 1)
-        assert library.visit("again", range(10)).items_kept == 1
-        assert waiting.claim is Claim.VOID
-        assert len(library.failures) == 1
-        assert library.stats["failures"] == 1
-        assert not library.deduplication._open
 
     def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self) -> None:
         library = Library(room=20_000)

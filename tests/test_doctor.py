@@ -178,11 +178,6 @@ def test_before_the_first_crawl_the_place_of_store_and_log_is_named(tmp_path: Pa
     assert f"the first one writes its store and its records to {tmp_path / '.scrapy' / 'dedup' / 'SPIDER'}" in said.out
 
 
-def test_a_password_is_not_shown(tmp_path: Path) -> None:
-    said = run_here("doctor", "-s", "DEDUP_STORE=redis://:secret@db", folder=tmp_path)
-    assert "secret" not in said.out + said.err
-
-
 class TestExplainWithHtml:
     """How a page would be checked now, by ``scrapy dedup explain URL --html FILE``."""
 

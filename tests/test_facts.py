@@ -56,7 +56,9 @@ def test_dates_are_not_facts(date: dt.datetime, form: str, before: str) -> None:
 
 
 @given(
-    st.integers(1, 9_999), st.integers(1, 9_999), st.sampled_from(["{} kg", "{} decibels", "{} marks", "€{}", "No {}"])
+    st.integers(1, 9_999),
+    st.integers(1, 9_999),
+    st.sampled_from(["{} kg", "{} decibels", "{} marks", "{} marathons", "{} novels", "{} junipers", "€{}", "No {}"]),
 )
 def test_another_number_is_another_fact(one: int, other: int, form: str) -> None:
     years = range(1900, 2100)

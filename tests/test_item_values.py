@@ -284,6 +284,9 @@ def content(field: str, values: Iterable[Any], *, paths: Sequence[str] = ("/a", 
         ("download_size", ["12 MB", "15 MB"]),
         ("digits", ["31415926535897932384626433832795", "27182818284590452353602874713526"]),
         ("city_id", [17, 18]),
+        # Unless its name shows that a field is a key, doubt keeps.
+        ("reference", ["row-1x", "row-2x"]),
+        ("salary", [31000, "30,500", "29900 €"]),
         ("props", [{"mileage": 120_000}, {"mileage": 15_750}]),
     ],
 )

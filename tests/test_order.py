@@ -11,11 +11,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from crawling import IN_ORDER, Outcome, Running, run_job, run_scrapy, write_job
+from crawling import IN_ORDER, Outcome, run_job, run_scrapy, write_job
 from fault_injection import faults
 from hypothesis import given
 from hypothesis import strategies as st
-from local_site import Answer, Site, redirect, wait_until
+from local_site import Answer, Site, redirect
 from prose import article, story
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
@@ -190,14 +190,6 @@ def test_a_word_that_varies_is_a_variable_and_one_that_does_not_is_none() -> Non
         classes.learn_path(address_of(f"{HOST}/store/{chr(97 + n)}/x"))  # type: ignore[arg-type]
     assert classes.wide(address_of(f"{HOST}/store/q/x")) == "news.example/store/*/x"  # type: ignore[arg-type]
     assert classes.wide(address_of(f"{HOST}/other/q/x")) == "news.example/other/q/x"  # type: ignore[arg-type]
-
-
-def test_made_up_parameters_of_one_page_cost_the_others_nothing() -> None:
-    web = Web()
-    web.visit(HOST + "/story/1", "story 1")
-    for n in range(160):
-        web.visit(f"{HOST}/story/1?x{n % 3}={n}", "story 1", on=HOST + "/people/7")
-    assert not web.last(f"{HOST}/story/{n}" for n in range(2, 61))
 
 
 def test_links_of_another_host_teach_nothing() -> None:
@@ -395,17 +387,6 @@ def test_a_job_that_is_stopped_fetches_the_same_pages_with_or_without_the_plugin
     assert Counter(before + after) == linked(web)
 
 
-def test_a_job_that_is_interrupted_fetches_the_same_pages(shop: Site, tmp_path: Path) -> None:
-    settings = BREADTH_FIRST | {"JOBDIR": str(tmp_path / "job")}
-    command = write_job(tmp_path / "order", "sample_spiders.Followers", url=shop.url("/"), settings=settings)
-    with Running(tmp_path / "order", command) as running:
-        wait_until(lambda: len(shop.paths()) > 40)
-        running.interrupt()
-        running.wait()
-    crawled(tmp_path / "order", shop, JOBDIR=str(tmp_path / "job"))
-    assert set(shop.paths()) == linked(shop).keys()
-
-
 @pytest.mark.every_scrapy
 def test_in_a_trap_the_stories_come_first(site: Site, tmp_path: Path) -> None:
     fan(site)
@@ -433,18 +414,6 @@ def test_made_up_links_on_one_page_cost_no_story_its_turn(site: Site, tmp_path: 
     outcome, fetched = crawled(tmp_path, site)
     assert len({url for url in outcome.kept if "/story/" in url}) == 60
     assert fetched.index("/story/59") < 170
-
-
-def test_a_mirror_keeps_no_page_from_being_fetched(site: Site, tmp_path: Path) -> None:
-    for n in range(100):
-        site.add(f"/doc/{n}", article(f"Document {n}", story(n)))
-        site.add(f"/m/{n}", article(f"Mirror {n}", story(n)), host=1)
-    site.add("/", article("Mirror", ["All."], tuple(f"/m/{n}" for n in range(100))), host=1)
-    site.add("/", article("Home", ["All."], (site.url("/", host=1), *(f"/doc/{n}" for n in range(100)))))
-    _, fetched = crawled(tmp_path, site)
-    assert {path for path in fetched if path[:2] in {"/d", "/m"}} == {
-        f"/{p}/{n}" for p in ("doc", "m") for n in range(100)
-    }
 
 
 @pytest.mark.every_scrapy

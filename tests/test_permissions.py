@@ -11,7 +11,7 @@ from crawling import run_job, run_scrapy, store_uri, write_job
 from local_site import Answer
 from prose import article, blog, story
 from test_commands import run_here
-from test_crashes import FEED, GZIP, again, fed, killed
+from test_crashes import GZIP, again, fed, killed
 
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.stores import default_backend
@@ -163,16 +163,6 @@ def test_no_url_is_written_with_its_secrets(site, tmp_path):
     assert [line for line in log if SECRET in line and ("[dedup" in line or "Dropped" in line)] == []
     assert SECRET not in stored(tmp_path)
     assert redacted in stored(tmp_path)
-
-
-def test_a_value_of_meta_is_cut_in_the_log(site, crawl):
-    url = site.add("/a", article("A", story(1)))
-    steps = [{"url": url, "meta": {"dedup": {"password": "x" * 100_000}}}]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FEED)
-    assert outcome.kept == [url]
-    (line,) = outcome.problems
-    assert "is not valid" in line
-    assert len(line) < 1000
 
 
 def test_a_log_in_a_folder_of_others_is_private_all_the_same(site, tmp_path):

@@ -85,6 +85,8 @@ def test_a_uri_without_its_colon_makes_no_folder(value, meant, tmp_path, monkeyp
         ("DEDUP_STORE", "redis:/user:pass-word@h"),
         ("DEDUP_STORE", "rediss://user:pass-word@h:0"),
         ("DEDUP_STORE", "postgres://user:pass-word@h"),
+        ("DEDUP_STORE", "other://pass-word/heim@host"),
+        ("DEDUP_STORE", "other:host?password=pass-word"),
         ("DEDUP_STORE", "user:pass-word@h"),
         ("DEDUP_LOG", "http://user:pass-word@h/log"),
         ("DEDUP_SCOPE", "user:pass-word@h"),

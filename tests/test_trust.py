@@ -317,14 +317,6 @@ def test_a_device_and_a_pipe_are_written_to(tmp_path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_file_of_others_is_refused_with_the_remedy(tmp_path) -> None:
-    path = tmp_path / "salaries.csv"
-    path.write_text("name,salary\n")
-    with pytest.raises(ConfigError, match="contains something else"), whole_file(path, is_ours):
-        pass
-    assert path.read_text() == "name,salary\n"
-
-
 @pytest.mark.parametrize("content", [b"name,salary\nme,1\n", b"\0\1\2", b'{"x": 1}\n'])
 def test_a_log_that_is_none_is_not_removed(tmp_path, content) -> None:
     path = tmp_path / "salaries.csv"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import pytest
-from prose import story
+from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.text.addresses import is_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STORY = "http://one.example/story/5"
 PRINTED = "http://one.example/print/story/5"
@@ -17,8 +21,9 @@ FRAME = "<aside><p>Ferries sold by members.</p></aside>"
 PRICE = "<aside><p>From 4.50 € a day, for members only.</p></aside>"
 
 
-def page(*, title: str = "The ferry is back - The Harbour Post", frame: str = FRAME, last: str = "") -> str:
-    lines = "".join(f"<p>{line}</p>" for line in story(1))
+def page(tell: Callable[..., list[str]] = story, *, frame: str = FRAME, last: str = "") -> str:
+    title = "The ferry is back - The Harbour Post"
+    lines = "".join(f"<p>{line}</p>" for line in tell(1))
     menu = (
         "<nav class=menu><ul><li><a href=/>Home</a><li><a href=/news>News</a></ul></nav><header><h2>News</h2></header>"
     )
@@ -26,8 +31,8 @@ def page(*, title: str = "The ferry is back - The Harbour Post", frame: str = FR
     return f"<!DOCTYPE html><html><head><title>{title}</title>{SITE}</head><body>{menu}{body}</body></html>"
 
 
-def view(*, title: str = "The ferry is back") -> str:
-    lines = "".join(f"<p>{line}</p>" for line in story(1))
+def view(tell: Callable[..., list[str]] = story, *, title: str = "The ferry is back") -> str:
+    lines = "".join(f"<p>{line}</p>" for line in tell(1))
     return f"<html><head><title>{title}</title></head><body><h1>The ferry is back</h1>{lines}</body></html>"
 
 
@@ -37,10 +42,30 @@ def second(*pages: tuple[str, str]) -> str:
         return [dedup.add(*each).verdict for each in pages][1]
 
 
-@pytest.mark.parametrize("title", ["The ferry is back", "The ferry is back - Print"])
-def test_a_page_and_its_print_view_are_one_in_both_orders(title: str) -> None:
-    for pages in permutations([(STORY, page()), (PRINTED, view(title=title))]):
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize(
+    ("url", "title"),
+    [
+        (PRINTED, "{}"),
+        (PRINTED, "{} - Print"),
+        (f"{STORY}?print=1", "Print: {}"),
+        (f"{STORY}/print", "{} (print version)"),
+        ("http://one.example/amp/story/5", "{} - AMP"),
+        ("http://one.example/m/story/5", "{} | Mobile version"),
+    ],
+)
+def test_a_page_and_its_view_are_one_in_both_orders(tell: Callable[..., list[str]], url: str, title: str) -> None:
+    for pages in permutations([(STORY, page(tell)), (url, view(tell, title=title.format("The ferry is back")))]):
         assert second(*pages) == "duplicate"
+
+
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize(("word", "title"), [("druck", "{} | Druckversion"), ("dayin", "{}_打印版")])
+def test_a_view_in_another_language_is_one_of_the_page_before(
+    tell: Callable[..., list[str]], word: str, title: str
+) -> None:
+    printed = view(tell, title=title.format("The ferry is back"))
+    assert second((STORY, page(tell)), (f"{STORY}/{word}", printed)) == "duplicate"
 
 
 def test_a_page_that_has_more_text_than_its_view_is_kept() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import pytest
 from hypothesis import given
@@ -11,9 +10,7 @@ from hypothesis import strategies as st
 
 from dedup_middleware.methods.method import Method, Text, WeightedSet, feature, method
 from dedup_middleware.methods.punctuation import neighbours
-from dedup_middleware.methods.segments import cut
 from dedup_middleware.methods.shingling import Heintze, Shingles
-from dedup_middleware.methods.supershingles import Fetterly
 from dedup_middleware.methods.topic_distances import (
     MAX_VECTORS,
     MAX_WORDS,
@@ -21,8 +18,7 @@ from dedup_middleware.methods.topic_distances import (
     as_print,
     distances,
 )
-from dedup_middleware.methods.vector_space import CharacterVectors, WordVectors
-from dedup_middleware.text.clauses import reduced
+from dedup_middleware.methods.vector_space import CharacterVectors
 
 # Each character occurs once, and so does each shingle.
 ALPHABET = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
@@ -44,16 +40,6 @@ def numbered(numbers: set[int]) -> WeightedSet:
 
 
 # --- shingles
-
-
-def test_texts_have_as_many_shingles_as_runs_of_five_characters() -> None:
-    made = Shingles()
-    # 104 characters and 124, of which 64 in a row are the same: 60 of 100 and of 120 shingles.
-    new, old = set_of(made, ALPHABET[:104]), set_of(made, ALPHABET[40:164])
-    assert (len(new.weights), len(old.weights)) == (100, 120)
-    assert made.score(new, old) == 0.375
-    assert made.is_alike(new, old)
-    assert not Shingles(threshold=0.4).is_alike(new, old)
 
 
 def test_only_the_first_hundred_thousand_characters_count() -> None:
@@ -94,31 +80,11 @@ def six(values: list[int]) -> WeightedSet:
     return WeightedSet({bytes([place, *[value] * 7]): 1.0 for place, value in enumerate(values)})
 
 
-@given(st.lists(st.integers(1, 2), min_size=6, max_size=6), st.integers(1, 6))
-def test_two_equal_supershingles_of_six_are_alike_and_found(values: list[int], equal: int) -> None:
-    made = Fetterly(equal=equal)
-    new, old = six(values), six([1] * 6)
-    assert made.score(new, old) == pytest.approx(values.count(1) / 6)
-    assert bool(set(made.keys(new)) & set(made.keys(old))) == made.is_alike(new, old) == (values.count(1) >= equal)
-    assert Fetterly().score(six([1, 2, 3, 4, 5, 6]), six([2, 3, 4, 5, 6, 1])) == 0
-    assert len({*Fetterly().keys(old)}) == 15
-
-
 # --- MinHash
 
 
 def signature(values: list[int]) -> WeightedSet:
     return WeightedSet({place.to_bytes(4, "big") + value.to_bytes(4, "big"): 1.0 for place, value in enumerate(values)})
-
-
-def test_the_score_of_minhash_estimates_the_resemblance() -> None:
-    pytest.importorskip("datasketch")
-    made = method("minhash:permutations=1024")
-    for replaced in (0, 20, 100, 400):
-        old, new = " ".join(WORDS), " ".join([f"new{n}" for n in range(replaced)] + WORDS[replaced:])
-        ours, theirs = (set(made.shingles(Text((text,)))) for text in (new, old))
-        # Four standard deviations.
-        assert score(made, new, old) == pytest.approx(len(ours & theirs) / len(ours | theirs), abs=4 * 0.5 / 32)
 
 
 def test_minhash_looks_up_by_the_bands_of_datasketch() -> None:
@@ -135,26 +101,7 @@ def test_minhash_looks_up_by_the_bands_of_datasketch() -> None:
 # --- segments
 
 
-@given(st.lists(st.text("ab 。.!市\ud800", max_size=12), max_size=8), st.integers(1, 12))
-def test_the_segments_are_the_text(paragraphs: list[str], count: int) -> None:
-    segments = cut(Text(tuple(paragraphs)), count)
-    assert "".join(segments) == "".join(reduced("\n".join(paragraphs)).split("\n"))
-    assert len(segments) <= count
-    assert all(segments)
-
-
 # --- vectors
-
-
-def test_the_cosine_is_that_of_how_often_each_word_or_character_occurs() -> None:
-    # (2, 1, 0) and (1, 2, 2).
-    expected = pytest.approx(4 / (math.sqrt(5) * 3))
-    assert score(CharacterVectors(), "海海山", "山海天，天山") == expected
-    assert score(WordVectors(), "ferry ferry and the boat", "boat ferry boat goat goat") == expected
-    assert score(CharacterVectors(), "狗咬人", "人咬狗") == pytest.approx(1)
-    # In a script with spaces, a word is one character.
-    assert score(CharacterVectors(), "ferry boat", "boat ferry") == pytest.approx(1)
-    assert score(CharacterVectors(), "tide", "edit") == 0
 
 
 VECTORS = st.dictionaries(st.integers(0, 12).map(lambda n: bytes([n] * 8)), st.floats(0.25, 50), min_size=1)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import story
 
-from dedup_middleware.methods.e_simhash import entropy
 from dedup_middleware.methods.method import Bits, Text
 from dedup_middleware.methods.p_simhash import bdr, pbdr
 from dedup_middleware.methods.paragraph_simhash import (
@@ -20,7 +18,7 @@ from dedup_middleware.methods.paragraph_simhash import (
     heaviest,
     paragraphs_of,
 )
-from dedup_middleware.methods.simhash import SimHash, signs
+from dedup_middleware.methods.simhash import signs
 
 vectors = st.lists(
     st.tuples(st.integers(0, 255), st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda w: round(w * 8) / 8)),
@@ -43,31 +41,10 @@ def test_a_bit_is_set_where_the_sum_of_the_signs_is_above_0(pairs: list[tuple[in
             assert made >> bit & 1 == (column > 0)
 
 
-@given(vectors, st.randoms(use_true_random=False), st.integers(-20, 20))
-def test_neither_order_nor_a_power_of_two_changes_a_bit(pairs: list[tuple[int, float]], chance, power: int) -> None:
-    mixed = [(ones, math.ldexp(weight, power)) for ones, weight in pairs]
-    chance.shuffle(mixed)
-    assert signs(mixed, 8) == signs(pairs, 8)
-
-
 # --- SimHash
 
 
-def test_two_of_eight_bits_differ() -> None:
-    one, other = Bits((0b10101010,), 8), Bits((0b10001011,), 8)
-    assert SimHash(bits=8, distance=2).score(one, other) == 1 - 2 / 8
-    assert SimHash(bits=8, distance=2).is_alike(one, other)
-    assert not SimHash(bits=8, distance=1).is_alike(one, other)
-
-
 # --- E-SimHash
-
-
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=20))
-def test_entropy_is_greatest_where_all_neighbours_are_equally_frequent(counts: list[int]) -> None:
-    made = entropy(Counter({str(n): count for n, count in enumerate(counts)}))
-    assert -1e-9 <= made <= math.log2(len(counts)) + 1e-9
-    assert entropy(Counter({str(n): 3 for n in range(len(counts))})) == pytest.approx(math.log2(len(counts)))
 
 
 # --- P-SimHash

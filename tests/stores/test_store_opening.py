@@ -148,49 +148,11 @@ def test_damaged_database(
     assert store_exists(foldered)
 
 
-def a_table(path: Path) -> Path:
-    return next(file for file in (path / "db").iterdir() if file.suffix in (".ldb", ".sst"))
-
-
-@pytest.mark.parametrize("left", [0, 1, 1000, -1])
-def test_a_table_that_was_cut(foldered: str, path: Path, left: int) -> None:
-    fill(foldered)
-    table = a_table(path)
-    os.truncate(table, left % table.stat().st_size)
-    assert "scrapy dedup store reset" in refusal(foldered, StoreCorruptError, path)
-
-
-def rot(file: Path, offset: int) -> None:
-    data = bytearray(file.read_bytes())
-    data[offset] ^= 1
-    file.write_bytes(data)
-
-
-def test_rotten_table(foldered: str, path: Path) -> None:
-    """The engine's own checksums notice it when it is read."""
-    open_store(foldered, fingerprint_scheme=SCHEME).close()
-    rot(a_table(path), 5000)
-    store = open_store(foldered, fingerprint_scheme=SCHEME)
-    with pytest.raises(StoreCorruptError, match=str(path)):
-        store.get_many([b"%04d" % number for number in range(2000)])
-    with pytest.raises(StoreCorruptError, match=str(path)):
-        list(store.scan(b"0", b"9"))
-    store.close()
-
-
 def test_damaged_sqlite(sqlite: Path, contents: Callable[[Path], dict[str, bytes]]) -> None:
     os.truncate(sqlite, 4096)
     before = contents(sqlite)
     assert "scrapy dedup store reset" in refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
     assert contents(sqlite) == before
-
-
-def test_rotten_page_is_noticed_when_read(sqlite: Path) -> None:
-    with sqlite.open("r+b") as file:
-        file.seek(4096 * 3)
-        file.write(b"\xff" * (sqlite.stat().st_size - 4096 * 3))
-    with pytest.raises(StoreCorruptError, match=str(sqlite)):
-        fill(f"sqlite:{sqlite}")
 
 
 @pytest.mark.parametrize("content", [b"", b"x"])

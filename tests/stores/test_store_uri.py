@@ -75,16 +75,6 @@ def test_unknown_scheme_says_what_is_allowed() -> None:
         open_store("shelve:x", fingerprint_scheme="x")
 
 
-@pytest.mark.parametrize(
-    "uri",
-    ["other://user:geheim@host/0", "other://ge/heim@host", "other:/user:geheim@host", "other:host?password=geheim"],
-)
-def test_password_is_not_repeated(uri: str) -> None:
-    with pytest.raises(ConfigError, match="DEDUP_STORE='other:…' is not a valid") as caught:
-        parse_uri(uri)
-    assert "heim" not in str(caught.value)
-
-
 def test_a_path_is_that_of_the_store_that_is_there(backend: str, uri: str, path: Path, tmp_path: Path) -> None:
     open_store(uri, fingerprint_scheme="x").close()
     assert uri_at(str(path)) == f"{backend}:{path}"
