@@ -367,6 +367,7 @@ class TestFiles:
         ],
     )
     def test_a_picture_is_drawn(self, corpus: Path, arguments, suffix: str, start: bytes) -> None:
+        pytest.importorskip("matplotlib")
         said = compare(corpus, "--pure", "--plot", f"drawn.{suffix}", *arguments)
         assert (said.exit_status, said.err) == (0, "")
         assert (corpus.parent / f"drawn.{suffix}").read_bytes().startswith(start)
@@ -380,9 +381,11 @@ class TestFiles:
         ],
     )
     def test_options_that_cannot_work_are_a_line(self, corpus: Path, arguments: list[str], words: str) -> None:
+        pytest.importorskip("matplotlib")
         compare(corpus, *arguments).refused(words)
 
     def test_pages_without_clusters_have_no_scores_to_draw(self, unlabelled: Path) -> None:
+        pytest.importorskip("matplotlib")
         for arguments in (["--plot", "drawn.png", *methods("exact")], ["--sweep", "length:distance=0..1"]):
             compare(unlabelled, "--pure", *arguments).refused("has no clusters to score by")
 

@@ -166,6 +166,8 @@ def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None
                 assert done.stdout == expected[0].text
         else:
             for command in commands(block):
+                if "--plot" in command:
+                    pytest.importorskip("matplotlib")
                 # Of all methods, and all values of an option, one is enough: each is measured by a process of its own.
                 shorter = re.sub(r"(dedup compare [^-\s]+)$", r"\1 --method bloom", command)
                 shorter = re.sub(r"(--sweep [^=]+=)(\d+)\.\.\S+", r"\1\2..\2", shorter)
