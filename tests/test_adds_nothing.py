@@ -31,9 +31,6 @@ def on_site(*htmls: str, path: str = "/a/{}.html") -> list[tuple[str, str]]:
     return [(SITE + path.format(number), html) for number, html in enumerate(htmls)]
 
 
-# --- symbols and words
-
-
 # --- additions
 
 
@@ -145,6 +142,3 @@ def test_the_pages_of_an_article_are_copies_of_the_whole(title: str) -> None:
     whole = (f"{SITE}/store", page(TITLE, *text))
     part = (f"{SITE}/store?page=2", page(title.format(TITLE), *text[3:6], heading=TITLE))
     assert_copy(whole, part)
-
-
-# --- one change in a long text

@@ -105,14 +105,6 @@ class TestItems:
             assert kept.reason == reason
             assert kept.difference
 
-    def test_an_item_at_another_address_of_the_site_is_dropped_if_it_is_equal(self) -> None:
-        text = "".join(story(1))
-        with Deduplicator() as dedup:
-            dedup.add(f"{A}?sid=1", article("a", story(1)), item={"text": text})
-            assert dedup.check(f"{A}?sid=2", article("a", story(1)), item={"text": text}).is_duplicate
-            kept = dedup.check(f"{A}?sid=2", article("a", story(1)), item={"text": f"By A. Writer {text}"})
-        assert kept.reason == "extra_text"
-
     def test_an_item_whose_last_number_is_the_beginning_of_the_originals_is_kept(self) -> None:
         text = f"{' '.join(story(1))} The tent sleeps 1"
         with Deduplicator() as dedup:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 from contextlib import closing, contextmanager, suppress
@@ -14,6 +13,7 @@ import pytest
 from crawling import Outcome, Running, write_job
 from library import Library, clause
 from local_site import Answer, wait_until
+from nightly import tries
 from prose import article, blog, story
 from redis_server import RedisServer
 from scrapy.settings import Settings
@@ -435,12 +435,13 @@ class Quiet(Listener):
         assert isinstance(error, StoreAwayError)
 
 
-#: How far apart the calls are at which it goes away; AWAY_STRIDE=1 tries each one, in four minutes.
-STRIDE = int(os.environ.get("AWAY_STRIDE", "101"))
+#: How far apart the calls are at which it goes away; each one is tried in four minutes.
+STRIDE = tries(101, 1)
 # By turns of the one and the other, who each repeat their own stories and the other's; few have a third copy.
 PAGES = ["0.a", "2.a", "0.b", "3.a", "1.a", "2.b", "3.b", "1.b", "4.a", "5.a", "4.b", "5.b", "4.c", "1.c"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("though_away", [False, True], ids=["", "though-written"])
 @pytest.mark.parametrize("with_lease", [False, True], ids=["", "lease"])
 @pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed"])

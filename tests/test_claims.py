@@ -11,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from library import Library
+from nightly import tries
 
 from dedup_middleware.common.budget import UNLIMITED
 from dedup_middleware.driver.releases import Releaser
@@ -136,7 +137,7 @@ class ClaimMachine(RuleBasedStateMachine):
 
 
 TestClaimMachine = ClaimMachine.TestCase
-TestClaimMachine.settings = settings(max_examples=40, stateful_step_count=30)
+TestClaimMachine.settings = settings(max_examples=tries(30, 1000), stateful_step_count=30)
 
 
 class TestFailingStore:

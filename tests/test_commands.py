@@ -435,10 +435,6 @@ class TestExplain:
         found.refused("was not found in the store", f"The nearest URL there is {crawled.repost}.", status=3)
         crawled.run_here("explain", crawled.first, "--other-html", "x").refused("--other-html needs")
 
-    def test_an_original_names_the_nearest_of_the_others(self, crawled: Crawled) -> None:
-        (explained,) = crawled.run_here("explain", crawled.first, "--json").json
-        assert explained["stored"]["nearest"] is None or explained["stored"]["nearest"]["url"] == crawled.other
-
     def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
         found = crawled.run_here("explain", "http://nowhere/")
         found.refused("http://nowhere/ was not found in the store", "A page without items is not stored.", status=3)
@@ -480,17 +476,6 @@ class TestExplain:
             assert "only the records are shown" in said.out
             assert f"original  {crawled.first}" in said.out
             crawled.run("explain", "http://nowhere/").refused("not found", "in use by another crawl", status=3)
-
-    def test_it_changes_nothing(self, own: Crawled) -> None:
-        def pairs() -> dict[bytes, bytes]:
-            uri = store_uri(own.outcome.folder)
-            with contextlib.closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
-                return dict(store.scan(b"\x00", b"\xff"))
-
-        before, log = pairs(), (own.outcome.folder / "records.jsonl").read_bytes()
-        own.run_here("explain", own.repost)
-        own.run_here("stats")
-        assert (pairs(), (own.outcome.folder / "records.jsonl").read_bytes()) == (before, log)
 
 
 class TestReset:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,22 +42,3 @@ def test_any_text_is_read_and_nothing_is_added(paragraphs: list[str]) -> None:
     found = [*without_links(without_credits(paragraphs))]
     assert len(found) <= len(paragraphs)
     assert set("".join(found)) <= {*"".join(paragraphs), " "}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A" * 200_000,
-        "A " * 100_000,
-        "a@" * 100_000,
-        "www." * 50_000,
-        "a" * 200_000 + "@",
-        "(" * 200_000,
-        "1月" * 99_999,
-    ],
-)
-def test_credits_are_found_in_linear_time(text: str) -> None:
-    began = time.process_time()
-    for _ in without_links(without_credits([text])):
-        pass
-    assert time.process_time() - began < 2

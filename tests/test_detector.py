@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, Library
 from prose import story
@@ -83,7 +83,6 @@ def kept(library: Library, run: str, visits: list[tuple[str, frozenset[int], int
     return {visit.url for visit in cases if visit.items_kept}
 
 
-@settings(max_examples=100)
 @given(
     st.lists(st.tuples(TEXTS, st.sampled_from([1, 1, 1, 0])), max_size=10),
     st.lists(st.integers(0, 9), max_size=14),
@@ -102,7 +101,6 @@ def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
     library.check_invariants()
 
 
-@settings(max_examples=100)
 @given(
     st.lists(
         st.lists(

@@ -17,6 +17,7 @@ import pytest
 import scrapy
 from crawling import IN_ORDER, Outcome, Running, run_job, write_job
 from local_site import Answer, Site, wait_until
+from nightly import tries
 from prose import article, story
 from sample_spiders import Articles
 from scrapy.dupefilters import RFPDupeFilter
@@ -370,6 +371,7 @@ def test_of_a_queue_that_is_cut_anywhere_all_that_is_whole_is_read(tmp_path, kin
         assert cut.unreadable <= 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [PickleLifoDiskQueue, PickleFifoDiskQueue, MarshalLifoDiskQueue])
 def test_whatever_its_files_contain_a_queue_ends_with_one_warning(tmp_path, kind):
     job, chance = Job(tmp_path / "whole", kind), random.Random(1)
@@ -377,7 +379,7 @@ def test_whatever_its_files_contain_a_queue_ends_with_one_warning(tmp_path, kind
     for number in range(20):
         queue.push(request(number))
     state = queue.close()
-    for turn in range(100):
+    for turn in range(tries(30, 1000)):
         other = Job(shutil.copytree(job.folder, tmp_path / str(turn)), kind)
         path = chance.choice([path for path in other.folder.rglob("*") if path.is_file()])
         content = bytearray(path.read_bytes())

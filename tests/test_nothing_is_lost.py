@@ -19,9 +19,6 @@ from test_claims_in_crawls import FAILING, RAISES_LAST, pair
 from test_items import FIELDS, api_steps, entry, serve_json
 from twisted.internet.defer import succeed
 
-# --- items that come from more than their page
-
-
 # --- parts of a project
 
 

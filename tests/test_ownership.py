@@ -35,9 +35,6 @@ def test_an_original_older_than_the_lease_drops_nothing():
         assert library.detector.check(copy).kind is expected
 
 
-# --- what a person allows
-
-
 # --- what a spider sees of us
 
 

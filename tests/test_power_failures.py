@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from engines import ENGINES, need
+from nightly import tries
 from test_away import Crawl, Quiet
 
 from dedup_middleware.driver.opening import deduplication_of
@@ -167,8 +168,9 @@ class Machine(Crawl):
             shutil.rmtree(left)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("POWER_FAILURES", "1"))))
+@pytest.mark.parametrize("seed", range(tries(1, 20)))
 def test_a_power_failure_at_any_step_of_a_checkpoint_loses_no_story(name: str, seed: int, tmp_path: Path) -> None:
     need(name)
     path = tmp_path / "store"

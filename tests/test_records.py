@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import polars as pl
@@ -20,6 +20,9 @@ from dedup_middleware.cli.explain import record_text
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import ConfigError, RecordsError
 from dedup_middleware.records.file import CODES, Record, RecordLog, Records, remove_log
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
 RECORDS = st.builds(
@@ -97,15 +100,6 @@ def test_each_record_is_in_the_file_at_once(tmp_path: Path) -> None:
     log.close()
 
 
-def test_another_crawl_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    for number in range(2):
-        log = RecordLog(path)
-        log.append(record(number))
-        log.close()
-    assert list(Records(path)) == [record(0), record(1)]
-
-
 @pytest.mark.parametrize("kept", [1, 20, 80])
 def test_a_torn_line_costs_nothing_but_itself(tmp_path: Path, kept: int) -> None:
     """A crawl was killed while it wrote; the next one appends to the same file."""
@@ -167,16 +161,6 @@ def test_what_cannot_be_read_or_written_is_one_line_with_a_remedy(tmp_path: Path
         assert str(raised.value).isprintable()
     with pytest.raises(RecordsError, match="cannot be removed"):
         remove_log(tmp_path)
-
-
-def test_a_full_disk_is_a_records_error() -> None:
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("this system has no /dev/full")
-    log = RecordLog(full)
-    with pytest.raises(RecordsError, match="Make room"):
-        log.append(record(0))
-    log.close()
 
 
 def test_a_line_that_fits_in_part_is_a_records_error(tmp_path) -> None:

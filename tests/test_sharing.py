@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from library import Library, fingerprint
 from local_site import Answer, wait_until
+from nightly import tries
 from prose import article, blog, story
 
 from dedup_middleware.cli.store import crawls_at_work, to_release
@@ -436,6 +437,7 @@ class SharingMachine(RuleBasedStateMachine):
         destroy_store(self.uri)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "fresh"), [("sqlite", 0), ("redis", 0), ("redis", 3600)])
 def test_each_story_is_kept(
     kind: str, fresh: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
@@ -444,7 +446,7 @@ def test_each_story_is_kept(
     monkeypatch.setattr(redis, "_FRESH", fresh)
     monkeypatch.setattr(redis, "_ALIVE", 0)
     machine = type("Sharing", (SharingMachine,), {"new_uri": staticmethod(lambda: shared_uri(kind, tmp_path, request))})
-    run_state_machine_as_test(machine, settings=settings(max_examples=12, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=tries(8, 200), stateful_step_count=30))
 
 
 # --- crawls

@@ -6,8 +6,6 @@ import pytest
 from local_site import Answer
 from prose import article, blog, page, story, zh_story
 
-from dedup_middleware.model import TEXT_LIMIT
-
 """Longer than a notice may be to be told from a story by its length."""
 
 
@@ -176,14 +174,6 @@ def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, craw
 
 
 # --- what strangers found
-
-
-def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):
-    title, text = "The harbour council rebuilds the old grain store", story(1, 300)
-    assert sum(map(len, text)) > TEXT_LIMIT
-    first, copy = (site.add(f"/store{query}", page(title, *text)) for query in ("", "?sid=7"))
-    outcome = visit(crawl, [first, copy], "parse_text")
-    assert outcome.kept == [first]
 
 
 def test_an_item_that_is_finished_on_a_page_of_terms_is_kept_however_long_these_are(site, crawl):

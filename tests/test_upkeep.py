@@ -118,14 +118,6 @@ class TestMoving:
         assert shop.pairs("b") == shop.pairs("a")
         assert shop.crawl("b", shop.partly).kept[0] == shop.copies[0]
 
-    def test_a_crawl_checks_on_it_as_on_the_first_one(self, shop: Shop) -> None:
-        shop.crawl("a", *shop.stories, shop.copies[0])
-        shop.run("a", "store", "export", "-o", "store.jsonl.xz")
-        shop.report("b", "store", "import", "store.jsonl.xz")
-        again = [*reversed(shop.copies), shop.partly, *shop.stories]
-        assert verdicts(shop.crawl("b", *again)) == verdicts(shop.crawl("a", *again))
-        assert len(verdicts(shop.crawl("b", *again))) > 4
-
     def test_what_a_published_method_made_moves_too(self, tmp_path: Path) -> None:
         assert moved(tmp_path / "shingles", "shingles")
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nightly import tries
 from prose import article, blog, story, zh_story
 
 from dedup_middleware import Deduplicator
@@ -108,7 +109,7 @@ def test_fingerprints_of_two_kinds_have_nothing_in_common(name: str) -> None:
 
 # LSH finds by chance, and so does minhash.
 @pytest.mark.parametrize("name", [name for name in METHODS.ours if name != "minhash"])
-@settings(max_examples=8)
+@settings(max_examples=tries(8, 200))
 @given(edits=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["", "Goats 山羊。", "swap"])), max_size=4))
 def test_an_edited_text_that_is_alike_shares_a_key(name: str, edits: list[tuple[int, str]]) -> None:
     made = method(name)

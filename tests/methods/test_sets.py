@@ -98,9 +98,6 @@ def test_minhash_looks_up_by_the_bands_of_datasketch() -> None:
         assert len(set(made.keys(signature(new))) & set(made.keys(signature(old)))) == 1
 
 
-# --- segments
-
-
 # --- vectors
 
 

@@ -41,12 +41,6 @@ def test_a_bit_is_set_where_the_sum_of_the_signs_is_above_0(pairs: list[tuple[in
             assert made >> bit & 1 == (column > 0)
 
 
-# --- SimHash
-
-
-# --- E-SimHash
-
-
 # --- P-SimHash
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedup_middleware.methods.idf import IdfTop, IMatch, ap_hash
-from dedup_middleware.methods.keywords import TopWords
+from dedup_middleware.methods.keywords import NearPages, TopWords
 from dedup_middleware.methods.method import Digest, Method, Text
 
 
@@ -29,6 +31,13 @@ def test_the_digest_of_the_worked_example() -> None:
 
 
 # --- near pages
+
+
+@given(st.integers(0, 10_000), st.integers(1, 100), st.integers(1, 1000))
+def test_what_is_taken_is_the_largest_multiple_within_the_share(count: int, percent: int, sum_interval: int) -> None:
+    taken = NearPages(percentage=percent / 100, sum_interval=sum_interval).taken(count)
+    assert taken % sum_interval == 0
+    assert 100 * taken <= count * percent < 100 * (taken + sum_interval)
 
 
 # --- IDF

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nightly import tries
 
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
@@ -51,7 +52,7 @@ def test_words_are_folded_and_in_order_without_punctuation(text: str, expected: 
     assert words(text) == expected
 
 
-@settings(max_examples=20)
+@settings(max_examples=tries(20, 1000))
 @given(ANY_TEXT.map(lambda text: text * 9))
 def test_any_text_has_words_without_spaces_and_the_same_again(text: str) -> None:
     found = words(text)

@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from local_site import wait_until
+from nightly import tries
 
 from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
@@ -107,11 +108,12 @@ class Machine(RuleBasedStateMachine):
         destroy_store(self.uri)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_share_a_sorted_dict(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     need(kind)
     machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
-    run_state_machine_as_test(machine, settings=settings(max_examples=8, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=tries(8, 200), stateful_step_count=20))
 
 
 _COUNTER = """

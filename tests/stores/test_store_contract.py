@@ -15,6 +15,7 @@ from engines import ENGINES, need
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from nightly import tries
 
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import open_store, overlaid
@@ -178,9 +179,10 @@ class _Machine(RuleBasedStateMachine):
         self.store.close()
 
 
+@pytest.mark.nightly
 def test_behaves_as_a_sorted_dict(kind: str, request: pytest.FixtureRequest) -> None:
     machine = type("Machine", (_Machine,), {"kind": kind, "request": request})
-    run_state_machine_as_test(machine, settings=settings(max_examples=6, stateful_step_count=25))
+    run_state_machine_as_test(machine, settings=settings(max_examples=tries(6, 200), stateful_step_count=25))
 
 
 def test_closed_store_refuses_everything(store: OpenStore) -> None:
