@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 import scrapy
-from crawling import run_job, run_scrapy, write_job
+from crawling import FEED, run_job, run_scrapy, stepped, write_job
 from local_site import Answer
 from prose import article, blog, story
-from test_crashes import FEED
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks.page_changes import changes_between
@@ -185,13 +184,6 @@ def test_a_page_that_is_made_of_what_other_pages_have_may_change_its_title() -> 
 # --- crawls
 
 
-def crawled(folder: Path, steps: list[dict[str, Any]], **settings: Any) -> Outcome:
-    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | settings, afresh=True)
-    outcome = run_job(folder, command)
-    assert outcome.problems == []
-    return outcome
-
-
 DROP = {"DEDUP_UNCHANGED": "drop"}
 
 
@@ -205,13 +197,13 @@ def paper(site: Site) -> Callable[[], list[dict[str, Any]]]:
 
 @pytest.mark.every_scrapy
 def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_path: Path, paper) -> None:
-    first = crawled(tmp_path, paper(), **DROP)
+    first = stepped(tmp_path, paper(), **DROP)
     assert len(first.kept) == 5
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     # Another menu is no change.
     site.add("/2", article("page two", story(2)))
     new = site.add("/new", article("new", story(9)))
-    second = crawled(tmp_path, [*paper(), {"url": new}], **DROP)
+    second = stepped(tmp_path, [*paper(), {"url": new}], **DROP)
     assert second.kept == [site.url("/1"), new]
     assert sorted(item["url"] for item in second.dropped) == sorted(site.url(f"/{n}") for n in (0, 2, 3, 4))
     assert {item["why"] for item in second.dropped} == {f"{item['url']} is unchanged" for item in second.dropped}
@@ -226,7 +218,7 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
     assert re.search(r"^    unchanged, items dropped +4$", second.log, re.MULTILINE)
     assert re.search(r"^    kept +2$", second.log, re.MULTILINE)
     # A third crawl finds all of them as they were.
-    third = crawled(tmp_path, [*paper(), {"url": new}], **DROP)
+    third = stepped(tmp_path, [*paper(), {"url": new}], **DROP)
     assert third.kept == []
     assert len(third.dropped) == 6
 
@@ -234,7 +226,7 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
 @pytest.mark.parametrize("unchanged", ["keep", "drop", "tag"])
 def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path: Path, paper, unchanged: str) -> None:
     for price in (12, 14):
-        found = crawled(
+        found = stepped(
             tmp_path,
             [{**step, "cb_kwargs": {"price": price}} for step in paper()],
             DEDUP_UNCHANGED=unchanged,
@@ -248,16 +240,16 @@ def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
     def steps(price: str) -> list[dict[str, Any]]:
         return [{**step, "cb_kwargs": {"price": price}} for step in paper()]
 
-    crawled(tmp_path, steps("12 EUR"), **DROP)
-    assert crawled(tmp_path, steps("12 EUR"), **DROP).kept == []
-    other = crawled(tmp_path, steps("14 EUR"), **DROP)
+    stepped(tmp_path, steps("12 EUR"), **DROP)
+    assert stepped(tmp_path, steps("12 EUR"), **DROP).kept == []
+    other = stepped(tmp_path, steps("14 EUR"), **DROP)
     assert len(other.kept) == 5
     changed = [r for r in other.records if r.get("verdict") == "changed"]
     assert len(changed) == 5
     assert all(r["changes"]["values"] == [("price", "12 EUR", "14 EUR")] for r in changed)
-    assert crawled(tmp_path, steps("14 EUR"), **DROP).kept == []
+    assert stepped(tmp_path, steps("14 EUR"), **DROP).kept == []
     # One that is gone is another item, too.
-    assert len(crawled(tmp_path, paper(), **DROP).kept) == 5
+    assert len(stepped(tmp_path, paper(), **DROP).kept) == 5
 
 
 @pytest.mark.parametrize(
@@ -273,9 +265,9 @@ def test_an_item_whose_markup_has_changed_is_kept(tmp_path: Path, paper, was: st
     def steps(html: str) -> list[dict[str, Any]]:
         return [{**step, "cb_kwargs": {"html": html}} for step in paper()]
 
-    crawled(tmp_path, steps(was), **DROP)
-    assert crawled(tmp_path, steps(was), **DROP).kept == []
-    found = crawled(tmp_path, steps(now), **DROP)
+    stepped(tmp_path, steps(was), **DROP)
+    assert stepped(tmp_path, steps(was), **DROP).kept == []
+    found = stepped(tmp_path, steps(now), **DROP)
     assert len(found.kept) == 5
     changes = [record["changes"] for record in found.records if record.get("verdict") == "changed"]
     # Where no sentence shows it, the field is named.
@@ -306,11 +298,11 @@ def test_what_may_be_a_count_for_the_page_is_none_in_its_item(site: Site, tmp_pa
 
 
 def test_one_request_may_want_its_page_in_any_case(site: Site, tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), **DROP)
+    stepped(tmp_path, paper(), **DROP)
     steps = paper()
     steps[2]["meta"] = {"dedup": {"unchanged": "keep"}}
     steps[3]["meta"] = {"dedup": False}
-    assert crawled(tmp_path, steps, **DROP).kept == [site.url("/2"), site.url("/3")]
+    assert stepped(tmp_path, steps, **DROP).kept == [site.url("/2"), site.url("/3")]
 
 
 @pytest.mark.parametrize(
@@ -318,16 +310,16 @@ def test_one_request_may_want_its_page_in_any_case(site: Site, tmp_path: Path, p
 )
 def test_where_no_earlier_page_counts_it_has_no_effect_and_says_so(tmp_path: Path, paper, settings) -> None:
     for _ in range(2):
-        outcome = crawled(tmp_path, paper(), **DROP, **settings)
+        outcome = stepped(tmp_path, paper(), **DROP, **settings)
         assert len(outcome.kept) == 5
     assert "DEDUP_UNCHANGED=drop has no effect in this scope" in outcome.log
 
 
 @pytest.mark.parametrize("settings", [{"DEDUP_UNCHANGED": "tag"}, {"DEDUP_ACTION": "tag"}])
 def test_items_bear_what_became_of_their_page(site: Site, tmp_path: Path, paper, settings) -> None:
-    crawled(tmp_path, paper(), **settings)
+    stepped(tmp_path, paper(), **settings)
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
-    second = crawled(tmp_path, paper(), **settings)
+    second = stepped(tmp_path, paper(), **settings)
     tags = {item["url"]: item.get("dedup", {}).get("verdict") for item in second.items}
     changed = "changed" if "DEDUP_ACTION" in settings else None
     assert tags == {site.url(f"/{n}"): changed if n == 1 else "unchanged" for n in range(5)}
@@ -354,14 +346,14 @@ def changes(folder: Path, *options: str) -> dict[str, set[str]]:
 
 @pytest.mark.every_scrapy
 def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     site.add("/2", Answer("gone", status=404))
     site.add("/new", article("new", story(9)))
     copy = site.add("/copy", blog("copy", story(9)), host=1)
     urls = [*map(site.url, ("/0", "/1", "/2", "/new")), copy]
     steps = [{"url": url, "meta": {"handle_httpstatus_list": [404]}} for url in urls]
-    crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     expected = {
         "new": {"/new", "/copy"},
         "changed": {"/1"},
@@ -375,7 +367,7 @@ def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, pape
     assert "unchanged 1" in shown
     assert f"  {copy} repeats {site.url('/new')}\n" in shown
     # Over several crawls, a page is named by what became of it in all.
-    crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     assert changes(tmp_path) == {"unchanged": {"/0", "/1", "/new", "/copy"}, "not seen": {"/3", "/4"}}
     first = json.loads((tmp_path / "kept.jsonl").read_text().splitlines()[0])["crawl"]
     assert changes(tmp_path, "--since", first) == expected
@@ -391,33 +383,33 @@ def test_changes_names_what_is_gone_once_and_what_repeats_another_page_now(site:
     copy = site.add("/copy", blog("copy", story(0)), host=1)
     steps = [*paper(), {"url": copy}, {"url": site.url("/gone"), "meta": {"handle_httpstatus_list": [404]}}]
     site.add("/gone", article("gone", story(8)))
-    crawled(tmp_path, steps, **log)
+    stepped(tmp_path, steps, **log)
     # One is a copy of another page now, one was a copy before.
     site.add("/4", article("page 3", story(3)))
     site.add("/copy", blog("own", story(7)), host=1)
     site.add("/gone", Answer("gone", status=404))
-    crawled(tmp_path, steps, **log)
+    stepped(tmp_path, steps, **log)
     expected = {"changed": {"/4", "/copy"}, "unchanged": {"/0", "/1", "/2", "/3"}}
     assert changes(tmp_path) == expected | {"gone": {"/gone"}}
-    crawled(tmp_path, steps, **log)
+    stepped(tmp_path, steps, **log)
     assert changes(tmp_path) == {"unchanged": {f"/{name}" for name in (0, 1, 2, 3, 4, "copy")}}
 
 
 def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"), CLOSESPIDER_PAGECOUNT=2)
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"), CLOSESPIDER_PAGECOUNT=2)
     assert "not seen" not in changes(tmp_path)
 
 
 def test_without_records_of_new_pages_no_page_is_called_new_that_the_store_has(tmp_path: Path, paper) -> None:
     for _ in range(2):
-        crawled(tmp_path, paper(), DEDUP_LOG=f"{tmp_path / 'kept.jsonl'}?new=0")
+        stepped(tmp_path, paper(), DEDUP_LOG=f"{tmp_path / 'kept.jsonl'}?new=0")
     assert changes(tmp_path) == {"unchanged": {f"/{n}" for n in range(5)}}
     assert "leaves out new pages" in run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stderr
 
 
 def test_without_two_crawls_there_is_nothing_to_compare(tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
     assert shown.returncode == 3
     assert "no two crawls" in shown.stderr
@@ -427,9 +419,9 @@ def test_a_change_is_written_with_its_field_and_both_wordings(site: Site, tmp_pa
     log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
     site.add("/5", article("page 5", ["It costs 20 euros.", *story(5)]))
     steps = [*paper(), {"url": site.url("/5")}]
-    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps], **log)
+    stepped(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps], **log)
     site.add("/5", article("page 5", ["It costs 25 euros.", *story(5), "Seats are left."]))
-    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps], **log)
+    stepped(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps], **log)
     target = tmp_path / "changes.jsonl"
     assert run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "-o", str(target)).returncode == 0
     found = {line["url"]: line for line in map(json.loads, target.read_text().splitlines())}
@@ -450,7 +442,7 @@ def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(
 ) -> None:
     copy = site.add("/copy", blog("copy", story(0)), host=1)
     for _ in range(2):
-        crawled(tmp_path, [*paper(), {"url": copy}], DEDUP_LOG=str(tmp_path / "kept.jsonl"), **scope)
+        stepped(tmp_path, [*paper(), {"url": copy}], DEDUP_LOG=str(tmp_path / "kept.jsonl"), **scope)
         site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     assert changes(tmp_path) == {"not compared": {*(f"/{n}" for n in range(5)), "/copy"}}
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))

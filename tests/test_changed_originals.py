@@ -6,10 +6,9 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import IN_ORDER, run_job, write_job
+from crawling import IN_ORDER, stepped
 from local_site import Answer, redirect
 from prose import article, blog, story
-from test_crashes import FEED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,10 +21,7 @@ TOLD = [*story(1), "It costs 20 euros."]
 
 def crawled(folder: Path, urls: list[str], **settings: Any) -> Outcome:
     steps = [{"url": url, "meta": {"handle_httpstatus_list": [404, 410]}} for url in urls]
-    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | IN_ORDER | settings, afresh=True)
-    outcome = run_job(folder, command)
-    assert outcome.problems == []
-    return outcome
+    return stepped(folder, steps, **IN_ORDER, **settings)
 
 
 @pytest.mark.parametrize("host", [0, 1], ids=["one site", "two sites"])

@@ -16,14 +16,13 @@ from benchmarks.crashes import (
     settings_of,
     witness,
 )
-from crawling import Running, run_job, run_scrapy, write_job
+from crawling import FEED, Running, run_job, run_scrapy, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS, faults
 from local_site import Site, wait_until
 from prose import article, blog, story
 from scrapy.exporters import JsonLinesItemExporter
 from test_claims_in_crawls import FATES, pair
 
-FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 #: A feed that is on disk only when it ends.
 GZIP = {
     "FEEDS": {

@@ -9,7 +9,7 @@ import shutil
 from functools import partial
 
 import pytest
-from crawling import IN_ORDER, run_job, store_uri, write_job
+from crawling import FEED, IN_ORDER, run_job, store_uri, write_job
 from fault_injection import EXIT_STATUS, faults
 from itemadapter import ItemAdapter
 from local_site import Answer, Site
@@ -24,8 +24,6 @@ from test_two_witnesses import visit
 
 from dedup_middleware.index.item_codec import PROJECT, name_of
 from dedup_middleware.index.shared import index_for_command
-
-FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
 
 class Marks:

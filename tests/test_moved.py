@@ -7,11 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import IN_ORDER, run_job, store_uri, write_job
+from crawling import IN_ORDER, stepped, store_uri
 from local_site import redirect
 from prose import article, story
 from test_commands import run_here
-from test_crashes import FEED
 
 from dedup_middleware.records.file import Records
 
@@ -28,11 +27,7 @@ TOLD = [*story(1), "It costs 20 euros."]
 
 def crawled(folder: Path, urls: list[str], price: int = 20, **settings: Any) -> Outcome:
     steps = [{"url": url, "dont_filter": False, "cb_kwargs": {"price": price}} for url in urls]
-    settings = FEED | IN_ORDER | {"DEDUP_LOG": str(folder / "kept.jsonl")} | settings
-    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=settings, afresh=True)
-    outcome = run_job(folder, command)
-    assert outcome.problems == []
-    return outcome
+    return stepped(folder, steps, **IN_ORDER, DEDUP_LOG=str(folder / "kept.jsonl"), **settings)
 
 
 def records(folder: Path) -> list[Record]:

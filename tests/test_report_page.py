@@ -52,6 +52,14 @@ def report(made: Demo) -> Path:
     return page
 
 
+def report_of(log: Path) -> Path:
+    """Return the report of a *log*, without a store."""
+    page = log.with_suffix(".html")
+    config = Config.from_settings({"DEDUP_LOG": str(log), "DEDUP_STORE": "memory:"}, None)
+    page.write_text(html(gather(config)), encoding="utf8")
+    return page
+
+
 def script(*names: str) -> str:
     """Return functions of the report, to run them by themselves."""
     return "\n".join((Path(page.__file__).parent / "script" / name).read_text(encoding="utf8") for name in names)
@@ -180,11 +188,7 @@ class TestCrawls:
             log.append(replace(base, url="http://a.test/api", verdict="unchecked", reason="items_checked"))
             for item in (base, replace(base, **related), replace(base, verdict="unchecked", reason="too_large")):
                 log.append(replace(item, url="http://a.test/api", is_item=True))
-        page = tmp_path / "reasons.html"
-        page.write_text(
-            html(gather(Config.from_settings({"DEDUP_LOG": str(log.path), "DEDUP_STORE": "memory:"}, None)))
-        )
-        started.open(page)
+        started.open(report_of(log.path))
         numbers = dict(zip(texts(started, ".tile dt"), texts(started, ".tile strong"), strict=True))
         assert (numbers["Pages crawled"], numbers["Items checked"]) == ("3", "3")
         cells = texts(started, "#overview .body tbody :is(th, td)")
@@ -234,11 +238,7 @@ class TestCrawls:
                     moved = replace(base, url="http://a.test/2", verdict="unchanged", moved_from="http://a.test/old")
                     log.append(moved)
                     log.append(replace(base, url="http://a.test/gone", verdict="gone"))
-        page = tmp_path / "changes.html"
-        page.write_text(
-            html(gather(Config.from_settings({"DEDUP_LOG": str(log.path), "DEDUP_STORE": "memory:"}, None)))
-        )
-        started.open(page)
+        started.open(report_of(log.path))
         rows = "#changes [aria-label^='Pages that changed'] tbody tr"
         gone, moved, changed = texts(started, rows)
         assert moved == "http://a.test/old → http://a.test/2"
@@ -267,11 +267,7 @@ class TestCrawls:
             for number, time in enumerate(times):
                 url, verdict = f"http://a.test/{number}", "new" if number < 2 else "duplicate"
                 log.append(Record(f"2026-11-{time}.000+00:00", "news", "one", url, verdict, "kept"))
-        page = tmp_path / "short.html"
-        page.write_text(
-            html(gather(Config.from_settings({"DEDUP_LOG": str(log.path), "DEDUP_STORE": "memory:"}, None)))
-        )
-        started.open(page)
+        started.open(report_of(log.path))
         assert texts(started, "#overview .chart strong") == ["3", "1"]
         assert texts(started, "#overview .chart dd span") == ["Duplicates: 1", "Duplicates: 1"]
         assert texts(started, "#overview .chart canvas") == []
@@ -279,8 +275,7 @@ class TestCrawls:
     def test_that_new_pages_have_no_records_is_noted(self, browser: Browser, tmp_path: Path) -> None:
         log = demo(tmp_path, hostile=False).folder / "records.jsonl"
         log.write_text(log.read_text().replace('"version":"0.1.0"', '"version":"0.1.0","has_new":false'))
-        page = tmp_path / "old.html"
-        page.write_text(html(gather(Config.from_settings({"DEDUP_LOG": str(log), "DEDUP_STORE": "memory:"}, None))))
+        page = report_of(log)
         before = browser.requests()
         browser.open(page)
         assert "New pages are missing for 2 of 2 crawls" in "".join(texts(browser, "#overview .note"))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from beside import KINDS, beside, die, shared_uri
-from crawling import Outcome, Running, write_job
+from crawling import FEED, Outcome, Running, write_job
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.model import Page
     from dedup_middleware.visits.visit import Visit
-
-FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
 
 def nothing() -> None:
