@@ -16,7 +16,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.plugin.feeds import read_config
 from dedup_middleware.settings import SETTINGS, Config, PageOptions, unknown_settings
-from dedup_middleware.stores import default_backend, open_store, resolved_uri
+from dedup_middleware.stores import open_store, resolved_uri
 from dedup_middleware.visits.page_reader import BodyDigests
 
 
@@ -47,14 +47,6 @@ class TestDefaults:
         assert folder.is_relative_to(tmp_path)
         open_store(f"{scheme}:{folder / 'store'}", fingerprint_scheme="x").close()
         assert config().store == f"{scheme}:{folder / 'store'}"
-
-    @pytest.mark.parametrize("scheme", ["rocksdb", "sqlite"])
-    def test_a_path_is_a_store_of_the_kind_that_is_there(self, scheme: str, tmp_path: Path) -> None:
-        need(scheme)
-        path = tmp_path / "store"
-        assert config(DEDUP_STORE=path).store == f"{default_backend()}:{path}"
-        open_store(f"{scheme}:{path}", fingerprint_scheme="x").close()
-        assert config(DEDUP_STORE=str(path)).store == config(DEDUP_STORE=path).store == f"{scheme}:{path}"
 
     def test_none_is_no_value(self) -> None:
         assert config(**dict.fromkeys(SETTINGS)) == config()

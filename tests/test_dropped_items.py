@@ -372,17 +372,6 @@ def test_an_exporter_that_fails_leaves_the_file_as_it_was(crawled, tmp_path):
 # --- how long they are stored
 
 
-def test_an_item_that_is_dropped_again_is_stored_once(site, tmp_path):
-    urls = add_pairs(site, 2)
-    stories(tmp_path, urls)
-    first = stored(tmp_path)
-    assert [item["url"] for item in stories(tmp_path, urls).dropped] == urls[1::2]
-    again = stored(tmp_path)
-    assert [item.data for item in again] == [item.data for item in first]
-    assert {item.crawl for item in again}.isdisjoint(item.crawl for item in first)
-    assert done(tmp_path, "store", "info", "--json").json[0]["dropped_items"] == 2
-
-
 @pytest.mark.parametrize(("spider", "parts"), [("Stamped", 1), ("StampedParts", 3)])
 def test_an_item_that_has_the_time_of_its_fetch_is_stored_and_released_once(site, tmp_path, spider, parts):
     a, b = add_pairs(site, 1)

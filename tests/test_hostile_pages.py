@@ -120,13 +120,6 @@ def test_pages_that_are_the_same_until_the_parser_stops_are_no_duplicates() -> N
 # --- caps
 
 
-def test_elements_are_counted_as_they_are_read() -> None:
-    root = Selector(text="<p>a, b" * 100, type="html").root
-    assert texts_of(root, Budget(elements=101)).paragraphs == texts_of(root).paragraphs
-    with pytest.raises(UncheckableError, match=Reason.TOO_MANY_ELEMENTS):
-        texts_of(root, Budget(elements=100))
-
-
 def test_time_is_looked_at_while_a_text_is_read() -> None:
     budget = Budget(milliseconds=0)
     root, fingerprint = Selector(text=STORY).root, Library().fingerprint
