@@ -14,7 +14,7 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crawling import Outcome, forked_crawls, run_job, write_job
+from crawling import forked_crawls, run_job, write_job
 from local_site import Site
 from nightly import BY_NIGHT
 from redis_server import RedisServer
@@ -80,7 +80,7 @@ def crawl(tmp_path):
     """Run a crawl in a folder of its own: ``crawl("sample_spiders.Articles", urls=…, settings=…)``."""
     numbers = itertools.count(1)
 
-    def run(spider: str, *, folder: str | None = None, **kwargs) -> Outcome:
+    def run(spider, *, folder=None, **kwargs):
         path = tmp_path / (folder or f"crawl{next(numbers)}")
         return run_job(path, write_job(path, spider, **kwargs))
 

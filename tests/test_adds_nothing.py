@@ -14,7 +14,7 @@ SITE, OTHER_SITE = "http://one.example", "http://two.example"
 TITLE = "What the harbour council decided about the grain store"
 
 
-def outcomes(*pages: tuple[str, str]) -> list[str | None]:
+def outcomes(*pages):
     """Return for each page, in this order, the URL of its original, or ``None`` for one that is kept."""
     with Deduplicator() as dedup:
         found = [dedup.add(url, html) for url, html in pages]
@@ -22,12 +22,12 @@ def outcomes(*pages: tuple[str, str]) -> list[str | None]:
     return [each.original_url if each.is_duplicate else None for each in found]
 
 
-def assert_copy(first: tuple[str, str], copy: tuple[str, str], *before: tuple[str, str]) -> None:
+def assert_copy(first, copy, *before):
     """Assert that *copy* is dropped for *first*."""
     assert outcomes(*before, first, copy)[-1] == first[0]
 
 
-def on_site(*htmls: str, path: str = "/a/{}.html") -> list[tuple[str, str]]:
+def on_site(*htmls, path="/a/{}.html"):
     return [(SITE + path.format(number), html) for number, html in enumerate(htmls)]
 
 
@@ -37,7 +37,7 @@ def on_site(*htmls: str, path: str = "/a/{}.html") -> list[tuple[str, str]]:
 @pytest.mark.parametrize("tell", [story, zh_story])
 @pytest.mark.parametrize("length", [1, 3], ids=["one paragraph", "three paragraphs"])
 @pytest.mark.parametrize("is_first", [True, False], ids=["at the top", "at the end"])
-def test_a_page_with_one_more_entry_is_kept_and_one_with_an_entry_less_is_a_copy(tell, length, *, is_first) -> None:
+def test_a_page_with_one_more_entry_is_kept_and_one_with_an_entry_less_is_a_copy(tell, length, *, is_first):
     """A thread with one more answer, a live blog with a new entry, a manual with a new section."""
     entries, new = tell(7, 8), tell(8, length)
     less = page(TITLE, *entries)
@@ -61,7 +61,7 @@ DESCRIPTION = story(10, 5)
         ("Monday, 5 May", "Tuesday, 6 May"),
     ],
 )
-def test_counters_and_clocks_are_not_facts(one: str, other: str) -> None:
+def test_counters_and_clocks_are_not_facts(one, other):
     title = "A tent for two in any weather of the year"
     first, copy = (page(title, *DESCRIPTION, below=f"<aside><span>{shown}</span></aside>") for shown in (one, other))
     assert_copy((f"{SITE}/tent", first), (f"{SITE}/tent?sid=2", copy))
@@ -72,7 +72,7 @@ def test_counters_and_clocks_are_not_facts(one: str, other: str) -> None:
 
 @pytest.mark.parametrize("tell", [story, zh_story])
 @pytest.mark.parametrize("where", ["end", "middle", "beginning"])
-def test_the_whole_story_is_kept_although_its_trimmed_copy_came_first(tell, where: str) -> None:
+def test_the_whole_story_is_kept_although_its_trimmed_copy_came_first(tell, where):
     whole = tell(11, 12)
     start = {"end": 10, "middle": 5, "beginning": 0}[where]
     trimmed = whole[:start] + whole[start + 2 :]
@@ -84,7 +84,7 @@ def test_the_whole_story_is_kept_although_its_trimmed_copy_came_first(tell, wher
 # --- copies
 
 
-def bare(title: str, *paragraphs: str, head: str = "h2") -> str:
+def bare(title, *paragraphs, head="h2"):
     """Return a view of a page without menus, which has the site's name below its text."""
     blocks = "".join(f"<p>{text}</p>" for text in paragraphs)
     return (
@@ -94,8 +94,8 @@ def bare(title: str, *paragraphs: str, head: str = "h2") -> str:
 
 
 @pytest.mark.parametrize("title", ["{} — Library {} documentation", "{} | Manual {}"])
-def test_documentation_versions_of_the_same_letters_are_copies(title: str) -> None:
-    def version(number: str, name: str, text: list[str]) -> tuple[str, str]:
+def test_documentation_versions_of_the_same_letters_are_copies(title):
+    def version(number, name, text):
         return f"{SITE}/docs/{number}/{name}.html", page(title.format(name, number), *text, heading=name)
 
     others = [version("10.0", name, story(60 + n)) for n, name in enumerate(["Copying", "Locks", "Types", "Views"])]
@@ -115,7 +115,7 @@ Permalink: http://one.example/1|Copyright 2024 The Harbour Gazette. All rights r
 
 @pytest.mark.parametrize("other", [SITE, OTHER_SITE])
 @pytest.mark.parametrize("credit", CREDITS.replace("\n", "").split("|"))
-def test_credits_are_no_words_of_a_page(credit: str, other: str) -> None:
+def test_credits_are_no_words_of_a_page(credit, other):
     assert_copy((f"{SITE}/story", page(TITLE, *story(16))), (f"{other}/story?view=2", page(TITLE, *story(16), credit)))
 
 
@@ -130,14 +130,14 @@ DATELINES = (
 
 @pytest.mark.parametrize("other", [SITE, OTHER_SITE])
 @pytest.mark.parametrize(("tell", "dateline"), DATELINES)
-def test_datelines_are_no_words_of_a_page(tell, dateline: str, other: str) -> None:
+def test_datelines_are_no_words_of_a_page(tell, dateline, other):
     first, *rest = tell(17)
     pages = (page(TITLE, first, *rest), page(TITLE, dateline + first, *rest))
     assert_copy((f"{SITE}/story", pages[0]), (f"{other}/story?view=2", pages[1]))
 
 
 @pytest.mark.parametrize("title", ["{} (page 2)", "{} - Page 2", "{} - Seite 2", "{} 第2页", "{} (2/3)"])
-def test_the_pages_of_an_article_are_copies_of_the_whole(title: str) -> None:
+def test_the_pages_of_an_article_are_copies_of_the_whole(title):
     text = story(18, 9)
     whole = (f"{SITE}/store", page(TITLE, *text))
     part = (f"{SITE}/store?page=2", page(title.format(TITLE), *text[3:6], heading=TITLE))

@@ -94,7 +94,7 @@ def test_hosts_that_were_not_seen_for_long_are_forgotten():
     assert len(alarm._hosts) <= 10_000
 
 
-def test_a_field_that_keeps_nearly_all_is_told_of_once() -> None:
+def test_a_field_that_keeps_nearly_all_is_told_of_once():
     alarm = FieldAlarm()
     told = [alarm.note_page(frozenset(["views"] if number % 15 else [])) for number in range(3 * MIN_PAGES)]
     assert [line for line in told if line] == [("views", MIN_PAGES - 2, MIN_PAGES)]

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from crawling import IN_ORDER, stepped
 from local_site import Answer, redirect
 from prose import article, blog, story
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from crawling import Outcome
-    from local_site import Site
-
 TOLD = [*story(1), "It costs 20 euros."]
 
 
-def crawled(folder: Path, urls: list[str], **settings: Any) -> Outcome:
+def crawled(folder, urls, **settings):
     steps = [{"url": url, "meta": {"handle_httpstatus_list": [404, 410]}} for url in urls]
     return stepped(folder, steps, **IN_ORDER, **settings)
 
@@ -27,7 +21,7 @@ def crawled(folder: Path, urls: list[str], **settings: Any) -> Outcome:
 @pytest.mark.parametrize("host", [0, 1], ids=["one site", "two sites"])
 @pytest.mark.parametrize("becomes", ["another text", "another price", "404", "410", "redirected"])
 @pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["original first", "copy first"])
-def test_the_copy_is_in_the_feed(tmp_path: Path, site: Site, host: int, becomes: str, order: tuple[int, int]) -> None:
+def test_the_copy_is_in_the_feed(tmp_path, site, host, becomes, order):
     copied = article("The story", TOLD) if host == 0 else blog("The story", TOLD)
     urls = [
         site.add("/own", article("The story", TOLD)),
@@ -47,7 +41,7 @@ def test_the_copy_is_in_the_feed(tmp_path: Path, site: Site, host: int, becomes:
 
 @pytest.mark.parametrize("action", ["tag", "dry-run"])
 @pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["original first", "copy first"])
-def test_what_was_not_dropped_is_not_released(tmp_path: Path, site: Site, action: str, order: tuple[int, int]) -> None:
+def test_what_was_not_dropped_is_not_released(tmp_path, site, action, order):
     urls = [site.add("/own", article("The story", TOLD)), site.add("/copy", blog("The story", TOLD), host=1)]
     assert len(crawled(tmp_path, urls).dropped) == 1
     site.add("/own", article("The story", [*TOLD[:2], *story(2, 6)]))

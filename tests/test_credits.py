@@ -18,7 +18,7 @@ Fine. A photo by Ann Moran hangs there.
 
 
 @pytest.mark.parametrize("line", SENTENCES.replace("\n", "").split("|"))
-def test_a_sentence_stays_as_it_is(line: str) -> None:
+def test_a_sentence_stays_as_it_is(line):
     assert [*without_credits([line])] == [line]
 
 
@@ -33,12 +33,12 @@ def test_a_sentence_stays_as_it_is(line: str) -> None:
         ("awww. nice", "awww. nice"),
     ],
 )
-def test_links_are_left_out(text: str, found: str) -> None:
+def test_links_are_left_out(text, found):
     assert [" ".join(each.split()) for each in without_links([text])] == [found]
 
 
 @given(st.lists(st.text() | st.text(alphabet="©()photo by: 12月日电[]A.-—新updated"), max_size=9))
-def test_any_text_is_read_and_nothing_is_added(paragraphs: list[str]) -> None:
+def test_any_text_is_read_and_nothing_is_added(paragraphs):
     found = [*without_links(without_credits(paragraphs))]
     assert len(found) <= len(paragraphs)
     assert set("".join(found)) <= {*"".join(paragraphs), " "}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,11 +13,8 @@ from prose import story
 from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.urls import item_identity
 from dedup_middleware.errors import StoreError
-from dedup_middleware.model import Page, Scope, VerdictKind
+from dedup_middleware.model import Scope, VerdictKind
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
-
-if TYPE_CHECKING:
-    import random
 
 NEW, UNCHANGED, CHANGED, DUPLICATE, RELATED, UNCHECKED, _ = VerdictKind
 
@@ -32,9 +28,7 @@ THRESHOLDS = st.sampled_from([0.51, 2 / 3, 0.8, 5 / 6, 1.0])
 
 
 @given(texts=st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), TEXTS), max_size=14), threshold=THRESHOLDS)
-def test_a_page_is_a_duplicate_only_of_one_kept_page_that_has_enough_of_its_text(
-    texts: list[tuple[str, frozenset[int]]], threshold: float
-) -> None:
+def test_a_page_is_a_duplicate_only_of_one_kept_page_that_has_enough_of_its_text(texts, threshold):
     library, kept = Library(threshold=threshold), dict[str, frozenset[int]]()
     for number, (host, text) in enumerate(texts):
         url = f"http://{host}/p{number}"
@@ -51,7 +45,7 @@ def test_a_page_is_a_duplicate_only_of_one_kept_page_that_has_enough_of_its_text
 
 
 @given(TEXT_LISTS, TEXTS)
-def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[int]], probe: frozenset[int]) -> None:
+def test_dropped_duplicates_never_change_a_later_verdict(texts, probe):
     """Of other hosts: what a host shows around its texts its duplicates show, too."""
     library, without = Library(), Library()
     for number, text in enumerate(texts):
@@ -67,7 +61,7 @@ def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[i
 
 
 @pytest.mark.parametrize("text", [range(6), range(40)])
-def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(text: range) -> None:
+def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(text):
     """Originals of earlier crawls drop nothing in this scope, and so make nothing common."""
     library = Library(scope=Scope.CRAWL)
     for number in range(8):
@@ -77,7 +71,7 @@ def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(t
         library.check_invariants()
 
 
-def kept(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
+def kept(library, run, visits):
     library.begin(run)
     cases = [library.visit(name, text, items=items) for name, text, items in visits]
     return {visit.url for visit in cases if visit.items_kept}
@@ -89,9 +83,7 @@ def kept(library: Library, run: str, visits: list[tuple[str, frozenset[int], int
     st.randoms(use_true_random=False),
     THRESHOLDS,
 )
-def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
-    pages: list[tuple[frozenset[int], int]], order: list[int], shuffle: random.Random, threshold: float
-) -> None:
+def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(pages, order, shuffle, threshold):
     library = Library(threshold=threshold)
     visits = [(f"p{number}", *pages[number]) for number in order if number < len(pages)]
     first = kept(library, "first", visits)
@@ -110,9 +102,7 @@ def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
     ),
     st.sampled_from(Scope),
 )
-def test_whatever_is_dropped_its_original_was_kept_in_scope(
-    runs: list[list[tuple[str, str | None, frozenset[int], int]]], scope: Scope
-) -> None:
+def test_whatever_is_dropped_its_original_was_kept_in_scope(runs, scope):
     library = Library(threshold=0.7, scope=scope)
     safe: set[tuple[str, bytes]] = set()
     for number, visits in enumerate(runs):
@@ -133,7 +123,7 @@ def test_whatever_is_dropped_its_original_was_kept_in_scope(
 
 class TestDuplicates:
     @pytest.mark.parametrize(("threshold", "kind"), [(0.8, DUPLICATE), (0.81, RELATED)])
-    def test_the_threshold_of_a_page_wins(self, threshold: float, kind: VerdictKind) -> None:
+    def test_the_threshold_of_a_page_wins(self, threshold, kind):
         library = Library(threshold=1.0)
         library.visit("a", range(10))
         page = library.page("b", range(2, 12))
@@ -143,12 +133,12 @@ class TestDuplicates:
 
 class TestItself:
     @pytest.mark.parametrize("text", [range(10), range(1, 11), range(9), range(3, 6), []])
-    def test_a_page_is_never_its_own_duplicate(self, text: list[int]) -> None:
+    def test_a_page_is_never_its_own_duplicate(self, text):
         library = Library()
         library.visit("a", range(10))
         assert library.check("a", text).kind in (UNCHANGED, CHANGED, NEW, UNCHECKED)
 
-    def test_neither_by_its_request_nor_by_its_final_url(self) -> None:
+    def test_neither_by_its_request_nor_by_its_final_url(self):
         library = Library()
         library.visit("start/today", range(10), request="start")
         library.visit("story", range(20, 30))
@@ -157,7 +147,7 @@ class TestItself:
 
 
 class TestBoilerplate:
-    def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self) -> None:
+    def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self):
         library = Library()
         frame = range(10)
         for number in range(8):
@@ -176,19 +166,19 @@ class TestOtherNumbers:
         "The council will meet again before the autumn fair",
     )
 
-    def day(self, number: int) -> list[str]:
+    def day(self, number):
         return [sentence.format(number) for sentence in self.REPORT]
 
     @pytest.mark.parametrize(
         "line",
         ["{} November 2024", "11月{}日", "Published: Nov {}, 2024", "发布时间：2024-11-{} 12:30"],
     )
-    def test_a_repost_of_another_day_is_a_duplicate(self, line: str) -> None:
+    def test_a_repost_of_another_day_is_a_duplicate(self, line):
         library = Library()
         library.visit("first", [line.format(20), *story(1)])
         assert library.check("repost", [line.format(22), *story(1)]).kind is DUPLICATE
 
-    def test_where_the_best_original_has_other_numbers_the_next_one_may_drop(self) -> None:
+    def test_where_the_best_original_has_other_numbers_the_next_one_may_drop(self):
         library = Library()
         text = [*story(1), "The rate of the harbour bank rose to 4 percent this spring"]
         library.visit("four", text)
@@ -202,7 +192,7 @@ class TestOtherNumbers:
 
 class TestLittleText:
     @pytest.mark.parametrize(("clauses", "kind"), [(4, UNCHECKED), (5, DUPLICATE)])
-    def test_too_little_text_is_not_checked(self, clauses: int, kind: VerdictKind) -> None:
+    def test_too_little_text_is_not_checked(self, clauses, kind):
         assert (clauses * CLAUSE_WEIGHT >= MIN_TEXT_WEIGHT) == (kind is DUPLICATE)
         library = Library()
         library.visit("a", range(10))
@@ -210,13 +200,13 @@ class TestLittleText:
 
 
 class TestItemsOfOneRequest:
-    def item(self, library: Library, request: str, text: list[str]) -> Page:
+    def item(self, library, request, text):
         source = request.encode().ljust(16)
         return library.deduplication.reader.paragraphs(
             f"http://site/{request}", (item_identity(source, text),), text, source=source
         )
 
-    def test_are_never_compared_with_each_other_but_with_those_of_others(self) -> None:
+    def test_are_never_compared_with_each_other_but_with_those_of_others(self):
         library = Library()
         page = self.item(library, "feed", story(1))
         library.index.commit(page)
@@ -227,14 +217,14 @@ class TestItemsOfOneRequest:
 
 
 class TestPages:
-    def test_a_duplicate_without_items_is_not_kept_either(self) -> None:
+    def test_a_duplicate_without_items_is_not_kept_either(self):
         library = Library()
         library.visit("story", range(10))
         before = library.contents()
         assert library.visit("list", range(10), items=0).is_duplicate
         assert library.contents() == before
 
-    def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self) -> None:
+    def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self):
         library = Library(room=20_000)
         number = 0
         while not library.failures:
@@ -246,7 +236,7 @@ class TestPages:
         with pytest.raises(StoreError):
             library.contents()
 
-    def test_an_original_that_gives_less_than_before_drops_no_known_copy(self) -> None:
+    def test_an_original_that_gives_less_than_before_drops_no_known_copy(self):
         """Its text is what it was; its items do not say it any more."""
         library = Library()
         text = [*story(1), *story(2)]
@@ -257,7 +247,7 @@ class TestPages:
         assert library.check("copy", text).kind is NEW
         library.check_invariants()
 
-    def test_a_page_of_several_items_owns_only_what_these_say(self) -> None:
+    def test_a_page_of_several_items_owns_only_what_these_say(self):
         library = Library()
         front = library.enter(library.page("front", [*story(1), *story(2), *story(3)]))
         library.leave(front, items=[{"text": story(2)}, {"title": "a headline and no more"}])
@@ -282,9 +272,7 @@ class TestPages:
         ],
         ids=["another", "more", "the same", "less", "markup", "title", "number", "empty", "nothing"],
     )
-    def test_an_item_of_a_duplicate_is_compared_with_those_of_its_original(
-        self, item: dict[str, object], *, may_be_dropped: bool | None
-    ) -> None:
+    def test_an_item_of_a_duplicate_is_compared_with_those_of_its_original(self, item, *, may_be_dropped):
         library = Library()
         library.visit("first", story(1), items=[{"text": story(1)}])
         visit = library.enter(library.page("copy", story(1)))

@@ -13,11 +13,11 @@ from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, r
 PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He said. Go!", ""]) | st.text(), max_size=8)
 
 
-def held_by(paragraphs: list[str]) -> set[bytes]:
+def held_by(paragraphs):
     return set(fingerprint(paragraphs).weights)
 
 
-def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it() -> None:
+def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it():
     original = ["the harbour council has voted to rebuild the store, and no one had asked for it at all"]
     page = [
         "“The  HARBOUR council has voted to rebuild the store”. Some others paid for the lime trees. OK.",
@@ -34,7 +34,7 @@ def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wr
 
 
 @given(PARAGRAPHS, PARAGRAPHS)
-def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page: list[str], original: list[str]) -> None:
+def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page, original):
     held = held_by(original)
     made = fingerprint(page)
     telling = {h for h, weight in made.weights.items() if weight}

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from crawling import run_scrapy
 from prose import article, blog, story
 from redis_server import RedisServer
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 redis = pytest.importorskip("redis")
 
 
-def ask(folder: Path, uri: str, *arguments: str) -> tuple[int, str]:
+def ask(folder, uri, *arguments):
     """Return the status of ``scrapy dedup``, and all that it says."""
     done = run_scrapy(folder, "dedup", *arguments, "-s", f"DEDUP_STORE={uri}", "-s", "DEDUP_LOG=records.jsonl")
     assert "Traceback" not in done.stderr

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import scrapy
-from crawling import IN_ORDER, Outcome, Running, run_job, write_job
+from crawling import IN_ORDER, Running, run_job, write_job
 from local_site import Answer, Site, wait_until
 from nightly import tries
 from prose import article, story
@@ -28,9 +28,8 @@ from dedup_middleware.order.disk_queues import GIVEN_AGAIN, UNREADABLE
 from dedup_middleware.order.queue import TwoTierQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from scrapy.http import HtmlResponse
 
 pytestmark = [
     pytest.mark.every_scrapy,
@@ -53,7 +52,7 @@ class Starts(Articles):
 # --- crawls
 
 
-def command(folder: Path, site: Site, **settings: Any) -> list[str]:
+def command(folder, site, **settings):
     """Return the command of a crawl of *site* with a JOBDIR, in a project with the ADDONS line."""
     urls = ",".join(site.url(f"/start{n}") for n in range(6))
     common = IN_ORDER | {"JOBDIR": "job"}
@@ -61,7 +60,7 @@ def command(folder: Path, site: Site, **settings: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[Site]:
+def pages():
     """Six pages to start from, each with links to five others."""
     site = Site(hosts=1)
     for start in range(6):
@@ -80,13 +79,13 @@ class Stopped(NamedTuple):
     folder: Path
     fetched: set[str]
 
-    def copied(self, folder: Path) -> Path:
+    def copied(self, folder):
         """Copy the job to *folder*; return the folder of the queues of its one slot."""
         shutil.copytree(self.folder / "job", folder / "job")
         (slot,) = [path for path in (folder / "job" / "requests.queue").iterdir() if path.is_dir()]
         return slot
 
-    def missing_after(self, folder: Path, **settings: Any) -> tuple[int, Outcome]:
+    def missing_after(self, folder, **settings):
         """Resume the job in *folder* to its end; return the number of pages that were never fetched, and what came."""
         before = len(self.site.paths())
         outcome = run_job(folder, command(folder, self.site, **settings))
@@ -95,10 +94,10 @@ class Stopped(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def stopped(pages: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Stopped]:
+def stopped(pages, tmp_path_factory):
     made: dict[str, Stopped] = {}
 
-    def stop(**settings: Any) -> Stopped:
+    def stop(**settings):
         name = str(settings)
         if name not in made:
             folder, before = tmp_path_factory.mktemp("stopped"), len(pages.paths())
@@ -109,28 +108,28 @@ def stopped(pages: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
     return stop
 
 
-def without_its_files(queue: Path) -> None:
+def without_its_files(queue):
     """Leave what a kill may leave while queuelib removes an empty queue."""
     for path in queue.glob("q*"):
         path.unlink()
 
 
-def without_its_entries(queue: Path) -> None:
+def without_its_entries(queue):
     queue.write_bytes(queue.read_bytes()[:4])
 
 
-def cut_in_an_entry(queue: Path) -> None:
+def cut_in_an_entry(queue):
     path = queue / "q00000" if queue.is_dir() else queue
     path.write_bytes(path.read_bytes()[:-9])
 
 
-def begun_in_an_entry(queue: Path) -> None:
+def begun_in_an_entry(queue):
     info = json.loads((queue / "info.json").read_text())
     info["tail"][2] += 7
     (queue / "info.json").write_text(json.dumps(info))
 
 
-def without_its_info(queue: Path) -> None:
+def without_its_info(queue):
     (queue / "info.json").write_text("")
 
 
@@ -177,7 +176,7 @@ def test_so_does_one_that_hung_without_the_plugin_and_was_interrupted(stopped, t
 class SeenAtOnce(RFPDupeFilter):
     """Brings to disk at once what was seen, as Scrapy 2.15 does: what was lost is not found again."""
 
-    def request_seen(self, request: scrapy.Request) -> bool:
+    def request_seen(self, request):
         seen = super().request_seen(request)
         self.file.flush()
         return seen
@@ -205,10 +204,10 @@ def test_all_that_waits_when_a_crawl_is_killed_is_fetched_when_it_is_resumed(sit
 class WithParse(Starts):
     """Has a callback for links which another version of the spider lacks."""
 
-    def parse(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
+    def parse(self, response):
         yield from response.follow_all(css="a.next", callback=self.parse_link)
 
-    def parse_link(self, response: HtmlResponse) -> Iterator[dict[str, str]]:
+    def parse_link(self, response):
         yield {"url": response.url}
 
 
@@ -232,7 +231,7 @@ def test_requests_for_a_callback_that_is_gone_are_left_out(pages, tmp_path):
 class Job:
     """The queues of a crawl that fetches nothing, in *folder*; what it reports is kept."""
 
-    def __init__(self, folder: Path, kind: type = PickleLifoDiskQueue) -> None:
+    def __init__(self, folder, kind=PickleLifoDiskQueue):
         self.folder, self.kind = folder, kind
         self.warnings: list[str] = []
         self.unreadable = 0
@@ -246,15 +245,15 @@ class Job:
             get_extension=lambda _: SimpleNamespace(requests=None, warn=self.warnings.append, count=self.count),
         )
 
-    def count(self, name: str, number: int) -> None:
+    def count(self, name, number):
         assert name == "requests_unreadable"
         self.unreadable += number
 
-    def opened(self, state: Any = ()) -> TwoTierQueue:
+    def opened(self, state=()):
         starts = PickleFifoDiskQueue
         return TwoTierQueue.from_crawler(self.crawler, self.kind, str(self.folder), state, start_queue_cls=starts)
 
-    def drained(self, state: Any = ()) -> list[str]:
+    def drained(self, state=()):
         """Open the queues, and return the URLs of all that waits in them until they end."""
         queue, found = self.opened(state), []
         while (request := queue.pop()) is not None:
@@ -264,12 +263,12 @@ class Job:
         return found
 
 
-def request(number: int, slot: str = "a.example", priority: int = 0, *, is_start: bool = False) -> scrapy.Request:
+def request(number, slot="a.example", priority=0, *, is_start=False):
     meta = {"download_slot": slot, "is_start_request": is_start}
     return scrapy.Request(f"http://{slot}/{number}", priority=priority, meta=meta)
 
 
-def files_in(folder: Path) -> dict[str, bytes]:
+def files_in(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -281,7 +280,7 @@ class Kills:
         *((os, name) for name in ("remove", "write", "truncate")),
     )
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder, monkeypatch):
         self.folder = folder
         self.waiting: set[str] = set()
         self.found: list[tuple[dict[str, bytes], set[str]]] = []
@@ -289,8 +288,8 @@ class Kills:
         for owner, name in self.CHANGES:
             monkeypatch.setattr(owner, name, self._watched(getattr(owner, name)))
 
-    def _watched(self, change: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(*args: Any, **kwargs: Any) -> Any:
+    def _watched(self, change):
+        def watched(*args, **kwargs):
             self.read()
             done = change(*args, **kwargs)
             self.read()
@@ -298,7 +297,7 @@ class Kills:
 
         return watched
 
-    def read(self) -> None:
+    def read(self):
         """Remember what a kill would leave now."""
         now = files_in(self.folder), {*self.waiting}
         if now not in self.found[-1:]:

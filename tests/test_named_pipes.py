@@ -8,7 +8,7 @@ import socket
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any
 
 import pytest
 from crawling import Running, write_job
@@ -23,9 +23,6 @@ from dedup_middleware.records.file import opened
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import HOLDER_SUFFIX
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 
 URL = "http://news.example/b"
@@ -33,7 +30,7 @@ SLOT = "job/requests.queue/127.0.0.1-f528764d624db129b32c21fbca0cb8d6"
 FIFO_QUEUE = {"JOBDIR": "job", "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
 
 
-def pipe_at(path: Path) -> Path:
+def pipe_at(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(path)
     return path
@@ -116,7 +113,7 @@ def test_an_engine_opens_none(tmp_path, scheme, name):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """Return a folder with a store, records and a page."""
     folder = tmp_path_factory.mktemp("made")
     open_store(f"sqlite:{folder / 'store'}", fingerprint_scheme=fingerprinter("clauses").scheme).close()
@@ -125,7 +122,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(*words: str, made: Path, log: str | Path | None = None) -> Any:
+def run(*words, made, log=None):
     here = ("-s", f"DEDUP_STORE=sqlite:{made / 'store'}", "-s", f"DEDUP_LOG={log or made / 'log.jsonl'}")
     return run_here(*words, *here, folder=made)
 
@@ -140,7 +137,7 @@ def test_a_command_that_needs_a_file_refuses_one(made, tmp_path, command):
     done.refused(str(pipe), "it is a named pipe, not a file", "Name ")
 
 
-def read_to(end: bytes, file: BinaryIO) -> bytes:
+def read_to(end, file):
     read = b""
     while not read.endswith(end):
         read += file.read(2**16)
@@ -171,7 +168,7 @@ def test_doctor_names_one_in_the_place_of_the_records(made, tmp_path):
 
 
 @contextlib.contextmanager
-def piped(content: bytes) -> Iterator[str]:
+def piped(content):
     """Yield the path of a pipe as a shell hands it over, with *content* to read."""
     end, beginning = os.pipe()
     os.write(beginning, content)

@@ -33,11 +33,11 @@ QUIET = {"COOKIES_ENABLED": False}
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 
 
-def modes(*paths: Path) -> dict[str, str]:
+def modes(*paths):
     return {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in paths}
 
 
-def within(folder: Path) -> list[Path]:
+def within(folder):
     return [folder, *folder.rglob("*")]
 
 
@@ -94,7 +94,7 @@ def test_who_lets_others_in_is_not_overruled(site, tmp_path):
     assert modes(tmp_path / "records.jsonl", path, *path.glob("db")) == before
 
 
-def stored(folder: Path) -> str:
+def stored(folder):
     """Return all that the store in *folder* contains, dropped items unpacked, as text."""
     with index_for_command(store_uri(folder), "test") as (store, index):
         return repr([*store.scan(b"\x01", b"\xff"), *index.dropped])

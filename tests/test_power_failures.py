@@ -22,7 +22,6 @@ from dedup_middleware.driver.releases import Releaser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-    from pathlib import Path
 
     from dedup_middleware.visits.durability import Wait
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 NAMES = [f"{story}.{copy}" for story in range(3) for copy in "ab"]
 
 
-def stories(names: list[str]) -> set[str]:
+def stories(names):
     return {name.partition(".")[0] for name in names}
 
 
@@ -43,7 +42,7 @@ class Kind(NamedTuple):
     log: str
     options: str = ""
 
-    def uri(self, folder: Path) -> str:
+    def uri(self, folder):
         return f"{self.scheme}:{folder / self.database}{self.options}"
 
 
@@ -57,7 +56,7 @@ KINDS = {
 class Machine(Crawl):
     """One whose disks have things when it says so, and who looks at each step at what a power failure would leave."""
 
-    def __init__(self, kind: Kind, path: Path, chance: random.Random) -> None:
+    def __init__(self, kind, path, chance):
         super().__init__(kind.uri(path), "one", interval=1)
         self.kind = kind
         self.deduplication = deduplication_of(self.opened, "one", Quiet(), flush=self.hand_over, disks=self)
@@ -78,7 +77,7 @@ class Machine(Crawl):
 
     # --- its disks
 
-    def hand_over(self) -> tuple[set[Hashable], Wait]:
+    def hand_over(self):
         self.handed += self.buffer
         self.buffer.clear()
         closing: set[Hashable] = set()
@@ -90,23 +89,23 @@ class Machine(Crawl):
             return closing, lambda: None
         return closing, self.to_disk(len(self.handed))
 
-    def to_disk(self, count: int) -> Wait:
-        def wait() -> None:
+    def to_disk(self, count):
+        def wait():
             self.look()
             self.safe = max(self.safe, self.handed[:count], key=len)
             self.look()
 
         return wait
 
-    def begin(self, wait: Wait, then: Then) -> None:
+    def begin(self, wait, then):
         self.waits.append((wait, then))
 
-    def finish(self) -> None:
+    def finish(self):
         while self.waits or self.over:
             self.wait_for_one()
             self.tell_one()
 
-    def synced(self) -> None:
+    def synced(self):
         """Stand for the sync of the store."""
         size = self.log.stat().st_size
         if not self.opened.store.closed:
@@ -118,34 +117,34 @@ class Machine(Crawl):
 
     # --- what happens in any order
 
-    def visit_one(self) -> None:
+    def visit_one(self):
         if self.to_visit:
             self.visit([self.to_visit.popleft()])
 
-    def wait_for_one(self) -> None:
+    def wait_for_one(self):
         if self.waits:
             self.waits.rotate(self.chance.randrange(len(self.waits)))
             wait, then = self.waits.popleft()
             wait()
             self.over.append(then)
 
-    def tell_one(self) -> None:
+    def tell_one(self):
         if self.over:
             self.over.pop(self.chance.randrange(len(self.over)))(lambda: None)
 
-    def close_one(self) -> None:
+    def close_one(self):
         if self.closing:
             batch = self.closing.pop(0)
             self.deduplication.durability.wait_for_disk(self.to_disk(batch), batch)
 
-    def run(self) -> None:
+    def run(self):
         while self.to_visit or self.waits or self.over or self.closing:
             self.chance.choice([self.visit_one, self.wait_for_one, self.tell_one, self.close_one])()
             self.look()
 
     # --- a power failure
 
-    def look(self) -> None:
+    def look(self):
         """Let the power fail here; then another crawl visits more copies of what has been told so far."""
         size = self.log.stat().st_size
         told = [f"{story}.c" for story in sorted(stories([name for name in NAMES if name not in self.to_visit]))]
@@ -171,7 +170,7 @@ class Machine(Crawl):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("seed", range(tries(1, 20)))
-def test_a_power_failure_at_any_step_of_a_checkpoint_loses_no_story(name: str, seed: int, tmp_path: Path) -> None:
+def test_a_power_failure_at_any_step_of_a_checkpoint_loses_no_story(name, seed, tmp_path):
     need(name)
     path = tmp_path / "store"
     machine = Machine(KINDS[name], path, random.Random(seed))

@@ -6,7 +6,6 @@ The rows are kinds of pages that people have reported as lost, each with pages o
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any
 
 import pytest
 from library import verdicts
@@ -22,14 +21,14 @@ NAV = "<nav><a href='/'>Home</a> <a href='/news'>News</a> <a href='/about'>About
 TITLE = "The ferry to the outer islands"
 
 
-def page(body: str, title: str = TITLE, *, text: list[str] | None = None, head: str = "") -> str:
+def page(body, title=TITLE, *, text=None, head=""):
     """Return a page with a menu, a text, and *body* above it."""
     paragraphs = "".join(f"<p>{each}</p>" for each in (story(1) if text is None else text))
     start = f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{NAV}<h1>{title}</h1>"
     return f"{start}<main>{body}{paragraphs}</main><footer><p>Printed in the harbour.</p></footer></body></html>"
 
 
-def assert_kept(*pages: tuple[str, str] | tuple[str, str, Any]) -> None:
+def assert_kept(*pages):
     """Assert that all *pages* are kept, in both orders, with an item that has title and text, and without."""
     for crawled in (pages, pages[::-1]):
         assert "duplicate" not in verdicts(*crawled)
@@ -103,12 +102,12 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_on_one_site_pages_of_two_addresses_differ_by_anything(one: str, other: str) -> None:
+def test_on_one_site_pages_of_two_addresses_differ_by_anything(one, other):
     assert_kept(("http://one.example/p/1", page(one)), ("http://one.example/p/2", page(other)))
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_on_one_site_equal_content_is_a_copy_at_any_address(one: str, other: str) -> None:
+def test_on_one_site_equal_content_is_a_copy_at_any_address(one, other):
     assert verdicts(("http://one.example/p/1", page(one)), ("http://one.example/q/2", page(one)))[1] == "duplicate"
     assert verdicts(("http://one.example/p/1", page(other)), ("http://one.example/q/2", page(other)))[1] == "duplicate"
 
@@ -123,7 +122,7 @@ DATES = [
 
 
 @pytest.mark.parametrize(("one", "other"), DATES, ids=[one for one, _ in DATES])
-def test_across_sites_another_date_or_number_in_a_sentence_is_another_text(one: str, other: str) -> None:
+def test_across_sites_another_date_or_number_in_a_sentence_is_another_text(one, other):
     text = zh_story(1) if "月" in one else story(1)
     hearing = (
         "听证会将于{}在市政厅举行，迟到者不得入场，请相互转告。"
@@ -135,18 +134,18 @@ def test_across_sites_another_date_or_number_in_a_sentence_is_another_text(one: 
     assert verdicts(("http://one.example/p/1", pages[0]), ("http://two.example/s", pages[0]))[1] == "duplicate"
 
 
-def test_a_title_in_another_order_is_another_one() -> None:
+def test_a_title_in_another_order_is_another_one():
     titles = ("Trains from Aachen to Brussels", "Trains from Brussels to Aachen")
     assert_kept(*[(f"http://rail.example/{n}", page("", title)) for n, title in enumerate(titles)])
 
 
 @pytest.mark.parametrize("label", ["<nav><a href=/leeds>{}</a></nav>", "<footer><p>{}</p></footer>"])
-def test_what_the_frame_calls_a_page_counts_if_its_url_calls_it_so(label: str) -> None:
+def test_what_the_frame_calls_a_page_counts_if_its_url_calls_it_so(label):
     leeds, york = (page("").replace("<footer>", label.format(name) + "<footer>") for name in ("Leeds", "York"))
     assert_kept(("http://one.example/leeds/hours", leeds), ("http://one.example/york/hours", york))
 
 
-def test_subdomains_are_one_site() -> None:
+def test_subdomains_are_one_site():
     city = "<p>Veterinary clinic {}</p><p>{}</p>"
     assert_kept(
         ("http://bath.pets.example/", page(city.format("Bath", "Mill Lane"))),
@@ -157,7 +156,7 @@ def test_subdomains_are_one_site() -> None:
 # --- one site, one address: the content adds nothing
 
 
-def test_a_parameter_and_another_frame_make_no_other_page() -> None:
+def test_a_parameter_and_another_frame_make_no_other_page():
     counted = "<aside>Read by {} people</aside><div class=comments><p>Nice, said Ann.</p></div>"
     first, second = (page("") + counted.format(number) for number in (7, 1209))
     assert verdicts(("http://one.example/p/1", first), ("http://one.example/p/1?sid=5f", second))[1] == "duplicate"
@@ -180,12 +179,12 @@ def test_a_parameter_and_another_frame_make_no_other_page() -> None:
         ("http://a.example/lighthouse-print", "http://a.example/lighthouse", False),
     ],
 )
-def test_two_urls_of_one_thing(url: str, other: str, *, is_same: bool) -> None:
+def test_two_urls_of_one_thing(url, other, *, is_same):
     assert is_same_address(url, other) == is_same_address(other, url) == is_same
 
 
 @pytest.mark.parametrize(("others", "verdict"), [(2, "related"), (3, "duplicate")])
-def test_a_short_text_at_two_addresses_is_one_once_the_site_is_known(others: int, verdict: str) -> None:
+def test_a_short_text_at_two_addresses_is_one_once_the_site_is_known(others, verdict):
     known = [(f"http://one.example/{n}", page("", f"Story {n}", text=story(n))) for n in range(5, 5 + others - 1)]
     notice = page("", "A notice", text=[story(4)[0], story(4)[1][:60]])
     pages = [*known, ("http://one.example/a/notice", notice), ("http://one.example/b/notice", notice)]
@@ -195,7 +194,7 @@ def test_a_short_text_at_two_addresses_is_one_once_the_site_is_known(others: int
 # --- two sites: nothing that carries meaning is replaced
 
 
-def across(first: str, second: str) -> str:
+def across(first, second):
     """Return the verdict on a page of another site with the HTML *second* after *first*."""
     return verdicts(("http://one.example/a", first), ("http://two.example/b", second))[1]
 
@@ -214,7 +213,7 @@ SLOTS = [
 
 
 @pytest.mark.parametrize(("one", "other"), SLOTS)
-def test_a_title_with_another_value_is_another_one(one: str, other: str) -> None:
+def test_a_title_with_another_value_is_another_one(one, other):
     assert across(page("", f"Form of the programme ({one})"), page("", f"Form of the programme ({other})")) == "related"
 
 
@@ -226,11 +225,11 @@ def test_a_title_with_another_value_is_another_one(one: str, other: str) -> None
         ("如何测试洗牌", "【转】如何测试洗牌"),
     ],
 )
-def test_an_editors_title_is_none(one: str, other: str) -> None:
+def test_an_editors_title_is_none(one, other):
     assert across(page("", one), page("", other)) == "duplicate"
 
 
-def under_one_heading(place: str, head: str = "") -> tuple[str, dict[str, str]]:
+def under_one_heading(place, head=""):
     """Return a page whose title has a *place* beside its heading, and an item with both title and text."""
     named = "Registered nurse for the night shift in a small hospital"
     html = page("", f"{named} - {place}", head=head).replace(f"<h1>{named} - {place}", f"<h1>{named}")
@@ -240,7 +239,7 @@ def under_one_heading(place: str, head: str = "") -> tuple[str, dict[str, str]]:
 @pytest.mark.parametrize(
     ("one", "other"), [("Leeds", "York"), ("Ref. 4711", "Ref. 4712"), ("31,000 a year", "38,000 a year")]
 )
-def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one: str, other: str) -> None:
+def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one, other):
     pages = [("http://one.example/a", *under_one_heading(one)), ("http://two.example/b", *under_one_heading(other))]
     for crawled in (pages, pages[::-1]):
         assert verdicts(*crawled) == ["new", "related"]
@@ -255,7 +254,7 @@ def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one: str,
         ("", "<h1><a href='/jobs'>Jobs</a></h1><a href='/'>{}</a>"),
     ],
 )
-def test_what_a_page_calls_its_site_is_no_part_of_its_title(head: str, above: str) -> None:
+def test_what_a_page_calls_its_site_is_no_part_of_its_title(head, above):
     pages = []
     for host, name in (("one", "York Mercury"), ("two", "The Leeds Post")):
         html, item = under_one_heading(name, head.format(name))
@@ -264,7 +263,7 @@ def test_what_a_page_calls_its_site_is_no_part_of_its_title(head: str, above: st
         assert verdicts(*crawled) == ["new", "duplicate"]
 
 
-def test_a_title_that_is_all_that_a_site_is_called_is_compared() -> None:
+def test_a_title_that_is_all_that_a_site_is_called_is_compared():
     pages = []
     for host, name in (("one", "Oak table, lot 4"), ("two", "Oak table, lot 7")):
         html = page("", name).replace("<h1>", f"<a href='/'>{name}</a><h1>", 1)
@@ -272,7 +271,7 @@ def test_a_title_that_is_all_that_a_site_is_called_is_compared() -> None:
     assert verdicts(*pages) == ["new", "related"]
 
 
-def test_what_a_reader_writes_below_the_heading_names_no_site() -> None:
+def test_what_a_reader_writes_below_the_heading_names_no_site():
     pages = [
         (f"http://{host}.example/a", html.replace("</main>", f"<p><a href='/'>{town}</a></p></main>"), item)
         for host, town in (("one", "Leeds"), ("two", "York"))
@@ -292,13 +291,13 @@ def test_what_a_reader_writes_below_the_heading_names_no_site() -> None:
         ("It has a power of 5 mW in all weathers.", "It has a power of 5 MW in all weathers."),
     ],
 )  # fmt: skip
-def test_a_line_with_another_value_is_another_one(one: str, other: str) -> None:
+def test_a_line_with_another_value_is_another_one(one, other):
     first, second = ([story(3)[0], line, *story(3)[1:]] for line in (one, other))
     assert across(page("", text=first), page("", text=second)) == "related"
 
 
 @pytest.mark.parametrize(("one", "other"), [("4 min read", "3 min read"), ("阅读时间 4 分钟", "阅读时间 6 分钟")])
-def test_a_reading_time_is_no_value(one: str, other: str) -> None:
+def test_a_reading_time_is_no_value(one, other):
     first, second = ([line, *story(3)] for line in (one, other))
     assert across(page("", text=first), page("", text=second)) == "duplicate"
 
@@ -321,7 +320,7 @@ def test_a_reading_time_is_no_value(one: str, other: str) -> None:
         ("It was 18° in the shade.", "It was 19° in the shade."),
     ],
 )  # fmt: skip
-def test_a_text_that_is_equal_but_for_a_word_or_its_order_is_another_one(one: str, other: str) -> None:
+def test_a_text_that_is_equal_but_for_a_word_or_its_order_is_another_one(one, other):
     texts = [[*LONG[:5], line, *LONG[5:]] for line in (one, other)]
     pages = [page("", text=text) for text in texts]
     assert_kept(("http://one.example/a", pages[0]), ("http://two.example/b", pages[1]))
@@ -331,19 +330,19 @@ def test_a_text_that_is_equal_but_for_a_word_or_its_order_is_another_one(one: st
         assert verdicts(("http://one.example/a", pages[here], items[here]), second) == ["new", "related"]
 
 
-def test_a_chinese_value_in_a_text_that_is_equal_otherwise_makes_another_one() -> None:
+def test_a_chinese_value_in_a_text_that_is_equal_otherwise_makes_another_one():
     lines = [f"施工期间行人和骑车人可以使用大桥{side}的人行道，请相互转告。" for side in ("南侧", "北侧")]
     first, second = (page("", text=[*zh_story(5)[:3], line, *zh_story(5)[3:]]) for line in lines)
     assert_kept(("http://one.example/", first), ("http://two.example/", second))
 
 
-def test_a_passage_counts_over_the_borders_of_paragraphs() -> None:
+def test_a_passage_counts_over_the_borders_of_paragraphs():
     own = [sentence + "." for sentence in " ".join(story(9, 1)).split(". ")]
     assert len(own) > 2
     assert across(page("", text=story(4, 9)), page("", text=[*own, *story(4, 9)])) == "related"
 
 
-def test_numbering_of_lines_is_no_content() -> None:
+def test_numbering_of_lines_is_no_content():
     lines = story(5)
     numbered = [f"<sup>{number}</sup> {line}" for number, line in enumerate(lines, 1)]
     chapter = [f"3:{number} {line}" for number, line in enumerate(lines, 1)]
@@ -354,7 +353,7 @@ def test_numbering_of_lines_is_no_content() -> None:
 # --- items
 
 
-def item(**values: Any) -> dict[str, Any]:
+def item(**values):
     return {"title": TITLE, "text": " ".join(story(1)), **values}
 
 
@@ -368,14 +367,14 @@ def item(**values: Any) -> dict[str, Any]:
          {"variants": [{"colour": "red", "stock": 0}, {"colour": "blue", "stock": 3}]}),
     ],
 )  # fmt: skip
-def test_on_one_site_items_are_compared_value_by_value(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_on_one_site_items_are_compared_value_by_value(one, other):
     html = page("")
     first, second = ("http://one.example/p/1", html, item(**one)), ("http://one.example/p/1?s=2", html, item(**other))
     assert verdicts(first, second)[1] != "duplicate"
     assert verdicts(first, (second[0], html, item(**one)))[1] == "duplicate"
 
 
-def test_a_value_that_the_original_does_not_show_counts_on_any_site() -> None:
+def test_a_value_that_the_original_does_not_show_counts_on_any_site():
     first, second = ({"company": name, "text": " ".join(story(1))} for name in ("Alder Bakery", "Birch Bakery"))
     html = page("")
     assert verdicts(("http://one.example/", html, first), ("http://two.example/", html, second))[1] != "duplicate"
@@ -387,7 +386,7 @@ def test_a_value_that_the_original_does_not_show_counts_on_any_site() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [("{}-05-12T18:30", "{}-06-12T18:30"), ("12.05.{}", "13.05.{}")])
-def test_a_date_that_is_to_come_is_no_date_of_publication(one: str, other: str) -> None:
+def test_a_date_that_is_to_come_is_no_date_of_publication(one, other):
     years = datetime.now(timezone.utc).year + 1, 2019
     for year, verdict in zip(years, ("related", "duplicate"), strict=True):
         shown = [each.format(year) for each in (one, other)]
@@ -398,7 +397,7 @@ def test_a_date_that_is_to_come_is_no_date_of_publication(one: str, other: str) 
         assert verdicts(*pages)[1] == verdict
 
 
-def test_a_value_that_all_pages_of_a_site_have_is_the_sites() -> None:
+def test_a_value_that_all_pages_of_a_site_have_is_the_sites():
     pages = [
         (
             f"http://{site}.example/{n}",
@@ -417,8 +416,8 @@ HERE, VIEW, THERE = "http://one.example/p/1", "http://one.example/p/1?v=2", "htt
 LONG = story(31, 9)
 
 
-def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal() -> None:
-    def gauge(height: int) -> str:
+def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal():
+    def gauge(height):
         return page("", text=[*story(32, 320), f"The gauge by the bridge stood at {height} cm."])
 
     assert verdicts((HERE, gauge(412)), (THERE, gauge(412))) == ["new", "duplicate"]
@@ -429,28 +428,28 @@ def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal() -> No
     assert verdicts((HERE, with_tick), (THERE, without)) == ["new", "related"]
 
 
-def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address() -> None:
+def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address():
     known, other = ([*LONG, f"The keys are in the {place} of the house."] for place in ("lower hall", "hall"))
     assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
     known, other = ([*LONG, line, *story(9, 2)] for line in ("Not for children.", "For children."))
     assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
 
 
-def test_a_frame_does_not_matter_at_the_same_address() -> None:
-    def clock(text: str) -> str:
+def test_a_frame_does_not_matter_at_the_same_address():
+    def clock(text):
         return page(f"<nav><p>{text}</p></nav>")
 
     assert verdicts((HERE, clock("Half past ten")), (VIEW, clock("A quarter to eleven"))) == ["new", "duplicate"]
 
 
-def test_a_fetch_on_a_full_minute_is_a_fetch() -> None:
+def test_a_fetch_on_a_full_minute_is_a_fetch():
     now = 1_800_000_000.0
     for text in (f"{now:.0f}", "2027-01-15T08:00:00+00:00"):
         assert is_incidental("seen", text, HERE, now)
         assert not is_incidental("starts", text, HERE, now + 3600)
 
 
-def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch) -> None:
+def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch):
     """A record has none of them, and `explain` compares the two again."""
     named: list[object] = []
     monkeypatch.setattr(edits._Alignment, "_edited", lambda _, sentence, __: named.append(sentence) or [])

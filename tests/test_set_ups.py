@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from crawling import run_job, run_scrapy, write_job
 from local_site import Answer
@@ -13,15 +11,12 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import refusals
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ADDONS = 'set ADDONS = {"dedup_middleware.Addon": 500}'
 MIDDLEWARES = "dedup_middleware.plugin.spider_middleware"
 SPIDER = "sample_spiders.OneByOne"
 
 
-def by_hand(folder: Path, url: str, **settings):
+def by_hand(folder, url, **settings):
     return run_job(folder, write_job(folder, SPIDER, plugin=False, settings=settings, urls=url))
 
 
@@ -126,7 +121,7 @@ def test_two_stores_in_one_default_log_are_named(site, tmp_path):
     assert "Set DEDUP_LOG to give each store its own records" in line
 
 
-def rss(stories: range) -> Answer:
+def rss(stories):
     items = "".join(f"<item><title>{n}</title><description>{story(n)[0]}</description></item>" for n in stories)
     return Answer(f"<rss><channel>{items}</channel></rss>", headers={"Content-Type": "application/rss+xml"})
 

@@ -10,7 +10,7 @@ from dedup_middleware.index import shown
 from dedup_middleware.model import PageFeatures
 
 
-def after(*titles: str, texts: int = 100) -> dict[bytes, bytes]:
+def after(*titles, texts=100):
     found: dict[bytes, bytes] = {}
     for number, title in enumerate(titles):
         page = page_of(str(number), [number % texts])
@@ -18,7 +18,7 @@ def after(*titles: str, texts: int = 100) -> dict[bytes, bytes]:
     return found
 
 
-def test_what_stands_in_most_titles_is_the_sites() -> None:
+def test_what_stands_in_most_titles_is_the_sites():
     titles = [f"Story {name} | The Harbour" for name in ("one", "two", "three", "four", "five", "six")]
     assert not shown.has_word(after(*titles[: shown.SEVERAL - 1]), "harbour")
     found = after(*titles)
@@ -28,11 +28,11 @@ def test_what_stands_in_most_titles_is_the_sites() -> None:
     assert not shown.is_frame_part(found, "Story two")
 
 
-def test_what_stands_over_one_text_is_no_frame() -> None:
+def test_what_stands_over_one_text_is_no_frame():
     assert not shown.is_frame_part(after(*["Lot B | The Harbour"] * 9, texts=1), "Lot B")
 
 
-def test_several_texts_are_told_apart() -> None:
+def test_several_texts_are_told_apart():
     for first in range(0, 900, shown.SEVERAL):
         found: dict[bytes, bytes] = {}
         for number in range(first, first + shown.SEVERAL):
@@ -41,7 +41,7 @@ def test_several_texts_are_told_apart() -> None:
         assert shown.is_frame_part(shown.decode(shown.encode(found)), "The Harbour")
 
 
-def test_it_counts_so_many_pages_and_no_more() -> None:
+def test_it_counts_so_many_pages_and_no_more():
     titles = [f"Story {number} | The Harbour" for number in range(shown.COUNTED_PAGES)]
     found = after(*titles, *["The Quay"] * 9)
     assert found[shown.PAGES][0] == shown.COUNTED_PAGES

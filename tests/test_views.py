@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import pytest
 from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.text.addresses import is_view
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 STORY = "http://one.example/story/5"
 PRINTED = "http://one.example/print/story/5"
@@ -21,7 +17,7 @@ FRAME = "<aside><p>Ferries sold by members.</p></aside>"
 PRICE = "<aside><p>From 4.50 € a day, for members only.</p></aside>"
 
 
-def page(tell: Callable[..., list[str]] = story, *, frame: str = FRAME, last: str = "") -> str:
+def page(tell=story, *, frame=FRAME, last=""):
     title = "The ferry is back - The Harbour Post"
     lines = "".join(f"<p>{line}</p>" for line in tell(1))
     menu = (
@@ -31,12 +27,12 @@ def page(tell: Callable[..., list[str]] = story, *, frame: str = FRAME, last: st
     return f"<!DOCTYPE html><html><head><title>{title}</title>{SITE}</head><body>{menu}{body}</body></html>"
 
 
-def view(tell: Callable[..., list[str]] = story, *, title: str = "The ferry is back") -> str:
+def view(tell=story, *, title="The ferry is back"):
     lines = "".join(f"<p>{line}</p>" for line in tell(1))
     return f"<html><head><title>{title}</title></head><body><h1>The ferry is back</h1>{lines}</body></html>"
 
 
-def second(*pages: tuple[str, str]) -> str:
+def second(*pages):
     """Return the verdict on the second of two pages."""
     with Deduplicator() as dedup:
         return [dedup.add(*each).verdict for each in pages][1]
@@ -54,29 +50,27 @@ def second(*pages: tuple[str, str]) -> str:
         ("http://one.example/m/story/5", "{} | Mobile version"),
     ],
 )
-def test_a_page_and_its_view_are_one_in_both_orders(tell: Callable[..., list[str]], url: str, title: str) -> None:
+def test_a_page_and_its_view_are_one_in_both_orders(tell, url, title):
     for pages in permutations([(STORY, page(tell)), (url, view(tell, title=title.format("The ferry is back")))]):
         assert second(*pages) == "duplicate"
 
 
 @pytest.mark.parametrize("tell", [story, zh_story])
 @pytest.mark.parametrize(("word", "title"), [("druck", "{} | Druckversion"), ("dayin", "{}_打印版")])
-def test_a_view_in_another_language_is_one_of_the_page_before(
-    tell: Callable[..., list[str]], word: str, title: str
-) -> None:
+def test_a_view_in_another_language_is_one_of_the_page_before(tell, word, title):
     printed = view(tell, title=title.format("The ferry is back"))
     assert second((STORY, page(tell)), (f"{STORY}/{word}", printed)) == "duplicate"
 
 
-def test_a_page_that_has_more_text_than_its_view_is_kept() -> None:
+def test_a_page_that_has_more_text_than_its_view_is_kept():
     assert second((PRINTED, view()), (STORY, page(last="<p>It was called off on Monday.</p>"))) == "related"
 
 
-def test_a_price_beside_the_text_of_a_page_is_not_in_its_view() -> None:
+def test_a_price_beside_the_text_of_a_page_is_not_in_its_view():
     assert second((PRINTED, view()), (STORY, page(frame=PRICE))) == "related"
 
 
-def test_another_title_than_that_of_the_page_keeps_the_view() -> None:
+def test_another_title_than_that_of_the_page_keeps_the_view():
     assert second((STORY, page()), (PRINTED, view(title="The ferry is late"))) == "related"
 
 
@@ -90,5 +84,5 @@ def test_another_title_than_that_of_the_page_keeps_the_view() -> None:
         ("story", PRINTED, STORY, False),
     ],
 )
-def test_a_view_is_named_by_words_for_a_view(words: str, url: str, other: str, expected: bool) -> None:  # noqa: FBT001
+def test_a_view_is_named_by_words_for_a_view(words, url, other, expected):
     assert is_view(words, url, other) is expected

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware.methods.method import Method, Text, WeightedSet, feature, method
+from dedup_middleware.methods.method import Text, WeightedSet, feature, method
 from dedup_middleware.methods.punctuation import neighbours
 from dedup_middleware.methods.shingling import Heintze, Shingles
 from dedup_middleware.methods.topic_distances import (
@@ -25,24 +25,24 @@ ALPHABET = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
 WORDS = [f"word{n}" for n in range(400)]
 
 
-def set_of(made: Method, *paragraphs: str, title: str = "") -> WeightedSet:
+def set_of(made, *paragraphs, title=""):
     found = made.fingerprint(Text(paragraphs, title))
     assert isinstance(found, WeightedSet)
     return found
 
 
-def score(made: Method, new: str, old: str) -> float:
+def score(made, new, old):
     return made.score(set_of(made, new), set_of(made, old))
 
 
-def numbered(numbers: set[int]) -> WeightedSet:
+def numbered(numbers):
     return WeightedSet({feature(str(n)): 1.0 for n in numbers})
 
 
 # --- shingles
 
 
-def test_only_the_first_hundred_thousand_characters_count() -> None:
+def test_only_the_first_hundred_thousand_characters_count():
     long = "".join(chr(0x4E00 + n % 9973) for n in range(100_000))
     assert set_of(Shingles(), long) == set_of(Shingles(), long + "unread")
 
@@ -52,7 +52,7 @@ def test_only_the_first_hundred_thousand_characters_count() -> None:
     old=st.sets(st.integers(0, 60), min_size=1),
     threshold=st.sampled_from([0.01, 0.3, 0.5, 2 / 3, 0.8, 1.0]),
 )
-def test_sets_of_shingles_that_are_alike_share_a_key(new: set[int], old: set[int], threshold: float) -> None:
+def test_sets_of_shingles_that_are_alike_share_a_key(new, old, threshold):
     made = Shingles(threshold=threshold)
     one, other = numbered(new), numbered(old)
     assert made.is_alike(one, other) <= bool(set(made.keys(one)) & set(made.keys(other)))
@@ -61,10 +61,10 @@ def test_sets_of_shingles_that_are_alike_share_a_key(new: set[int], old: set[int
 
 @pytest.mark.parametrize(("having", "others", "frequent"), [(10, 0, False), (30, 30, False), (31, 29, True)])
 def test_a_frequent_shingle_is_in_more_than_ten_texts_and_in_more_than_the_share(
-    having: int,
-    others: int,
-    frequent: bool,  # noqa: FBT001
-) -> None:
+    having,
+    others,
+    frequent,
+):
     last = "Every text of the corpus ends alike"
     made = Heintze(frequent=0.5)
     texts = [Text((ALPHABET[20 * n : 20 * n + 20], last)) for n in range(having)]
@@ -75,7 +75,7 @@ def test_a_frequent_shingle_is_in_more_than_ten_texts_and_in_more_than_the_share
 # --- supershingles
 
 
-def six(values: list[int]) -> WeightedSet:
+def six(values):
     """Return six of Fetterly's supershingles, with these values at their places."""
     return WeightedSet({bytes([place, *[value] * 7]): 1.0 for place, value in enumerate(values)})
 
@@ -83,11 +83,11 @@ def six(values: list[int]) -> WeightedSet:
 # --- MinHash
 
 
-def signature(values: list[int]) -> WeightedSet:
+def signature(values):
     return WeightedSet({place.to_bytes(4, "big") + value.to_bytes(4, "big"): 1.0 for place, value in enumerate(values)})
 
 
-def test_minhash_looks_up_by_the_bands_of_datasketch() -> None:
+def test_minhash_looks_up_by_the_bands_of_datasketch():
     pytest.importorskip("datasketch")
     made, old = method("minhash"), [*range(128)]
     assert made.score(signature([1] * 128), signature([1] * 90 + [2] * 38)) == 90 / 128
@@ -105,7 +105,7 @@ VECTORS = st.dictionaries(st.integers(0, 12).map(lambda n: bytes([n] * 8)), st.f
 
 
 @given(new=VECTORS, old=VECTORS, threshold=st.sampled_from([0.01, 0.3, 0.6, 0.9]))
-def test_vectors_that_are_alike_share_a_key(new: dict[bytes, float], old: dict[bytes, float], threshold: float) -> None:
+def test_vectors_that_are_alike_share_a_key(new, old, threshold):
     made, one, other = CharacterVectors(threshold=threshold), WeightedSet(new), WeightedSet(old)
     assert made.is_alike(one, other) <= bool(set(made.keys(one)) & set(made.keys(other)))
     # Those left have a length of √0.8, too little; nine would have √0.9.
@@ -118,7 +118,7 @@ def test_vectors_that_are_alike_share_a_key(new: dict[bytes, float], old: dict[b
 CLAUSES = ("港口的旧渡船", "下周停止运营", "因为船身已经生锈", "渔民们都很担心", "他们写信给议会", "希望买一艘新船")
 
 
-def edited(*places: int) -> str:
+def edited(*places):
     """Return the text with the end of some clauses rewritten, each in front of its mark."""
     clauses = [clause[:-2] + "山羊" if n in places else clause for n, clause in enumerate(CLAUSES)]
     return "".join(map("".join, zip(clauses, "，。！？，。", strict=True)))
@@ -136,7 +136,7 @@ def edited(*places: int) -> str:
         ("nothing here; nothing: there", []),
     ],
 )
-def test_two_characters_stand_on_either_side_of_a_mark(text: str, expected: list[str]) -> None:
+def test_two_characters_stand_on_either_side_of_a_mark(text, expected):
     assert neighbours(text) == expected
 
 
@@ -172,7 +172,7 @@ COUNTED = DISTANCES | {
     [(DISTANCES, ["DA"]), (PRINTED, ["DA"]), (COUNTED, ["CA", "DA"])],
     ids=["defined", "printed", "counted"],
 )
-def test_which_of_the_published_texts_repeat_others(lists: dict[str, list[int]], repeats: list[str]) -> None:
+def test_which_of_the_published_texts_repeat_others(lists, repeats):
     assert {name: distances(places) for name, places in PLACES.items()} == DISTANCES
     made = TopicDistances(topic=" ".join(TOPIC))
     prints = {name: as_print(TOPIC, each) for name, each in lists.items()}
@@ -180,7 +180,7 @@ def test_which_of_the_published_texts_repeat_others(lists: dict[str, list[int]],
     assert [new + old for new, old in pairs if made.is_alike(prints[new], prints[old])] == repeats
 
 
-def test_a_hostile_text_has_a_bounded_number_of_vectors() -> None:
+def test_a_hostile_text_has_a_bounded_number_of_vectors():
     topic = [f"w{chr(97 + n)}" for n in range(20)]
     # One vector, for two positions of each word would make 2 ** 16.
     found = TopicDistances(topic=" ".join(topic)).fingerprint(Text((" ".join(topic * 1000),)))
@@ -191,7 +191,7 @@ def test_a_hostile_text_has_a_bounded_number_of_vectors() -> None:
 @given(
     st.sets(st.integers(0, 300), min_size=1, max_size=8), st.sets(st.integers(0, 300), max_size=8), st.integers(1, 9)
 )
-def test_distances_that_agree_share_a_key(new: set[int], more: set[int], b: int) -> None:
+def test_distances_that_agree_share_a_key(new, more, b):
     made = TopicDistances(topic="x y", b=b)
     one, nearby = as_print("xy", new), as_print("xy", {number + number % (b + 1) for number in new} | more)
     assert made.is_alike(one, nearby)

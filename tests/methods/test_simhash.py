@@ -31,7 +31,7 @@ some_places = st.lists(st.integers(0, 10_000), unique=True, max_size=300)
 
 
 @given(vectors)
-def test_a_bit_is_set_where_the_sum_of_the_signs_is_above_0(pairs: list[tuple[int, float]]) -> None:
+def test_a_bit_is_set_where_the_sum_of_the_signs_is_above_0(pairs):
     made = signs(pairs, 8)
     total = math.fsum(abs(weight) for _, weight in pairs)
     for bit in range(8):
@@ -45,7 +45,7 @@ def test_a_bit_is_set_where_the_sum_of_the_signs_is_above_0(pairs: list[tuple[in
 
 
 @given(some_places)
-def test_positions_are_mapped_to_bits_and_counted(places: list[int]) -> None:
+def test_positions_are_mapped_to_bits_and_counted(places):
     counts = Counter(pbdr([place], 8) for place in places)
     assert all(bit.bit_count() == 1 for bit in counts)
     assert pbdr(places, 8) == sum(bit for bit, count in counts.items() if count > len(places) / 8)
@@ -55,21 +55,21 @@ def test_positions_are_mapped_to_bits_and_counted(places: list[int]) -> None:
 # --- paragraphs
 
 
-def paragraph_bits(text: Text, **options: object) -> Bits:
-    made = ParagraphSimHash(**options).fingerprint(text)  # type: ignore[arg-type]
+def paragraph_bits(text, **options):
+    made = ParagraphSimHash(**options).fingerprint(text)
     assert made is not None
     return made
 
 
-def test_of_weights_of_80_70_65_and_60_percent_the_first_two_are_chosen() -> None:
+def test_of_weights_of_80_70_65_and_60_percent_the_first_two_are_chosen():
     assert heaviest([0.8, 0.7, 0.65, 0.6], 2) == [0, 1]
     # In order, and the first of equals.
     assert heaviest([0.1, 0.5, 0.9, 0.5], 2) == [1, 2]
     assert heaviest([0.5], 2) == [0]
 
 
-def test_paragraphs_are_those_of_the_tags_or_lines_or_joined_sentences() -> None:
-    def cut(*paragraphs: str) -> list[str]:
+def test_paragraphs_are_those_of_the_tags_or_lines_or_joined_sentences():
+    def cut(*paragraphs):
         return [paragraph for paragraph, _ in paragraphs_of(Text(paragraphs))]
 
     assert cut("One\nand.", "Two.") == ["One\nand.", "Two."]
@@ -87,7 +87,7 @@ values = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=4)
 
 
 @given(values, st.lists(st.sets(st.integers(0, 63), max_size=3), min_size=4, max_size=4), st.booleans(), st.randoms())
-def test_what_is_alike_has_a_key_in_common(old: list[int], flips, ordered: bool, chance) -> None:  # noqa: FBT001
+def test_what_is_alike_has_a_key_in_common(old, flips, ordered, chance):
     method = ParagraphSimHash(bits=64, distance=3, ordered=ordered)
     new = [value ^ sum(1 << n for n in places) for value, places in zip(old, flips, strict=False)]
     if not ordered:
