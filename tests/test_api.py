@@ -231,7 +231,6 @@ class TestMistakes:
         store = f"leveldb:{tmp_path / 'store'}"
         holds = f"from dedup_middleware import Deduplicator; d = Deduplicator({store!r}); print(flush=True); input()"
         with subprocess.Popen([sys.executable, "-c", holds], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-            assert other.stdout is not None
             other.stdout.readline()
             with pytest.raises(StoreLockedError, match=f"process {other.pid} .*a program"):
                 Deduplicator(store)

@@ -67,7 +67,6 @@ class Server:
             yield self.running
 
     def log(self):
-        assert self.running is not None
         path = self.running.folder / "log.txt"
         return path.read_text(encoding="utf8") if path.exists() else ""
 

@@ -239,8 +239,6 @@ class TestLog:
             stderr=subprocess.PIPE,
         )
         with writer:
-            assert writer.stdout is not None
-            assert writer.stderr is not None
             assert b"http://a/0" in writer.stdout.readline()
             writer.stdout.close()
             assert writer.stderr.read() == b""

@@ -29,7 +29,6 @@ class TestDefaults:
         assert (made.enabled, made.action, made.threshold, made.scope) == (True, Action.DROP, 0.8, Scope.STORE)
         assert made.store_is_default
         folder = made.place.folder("spider")
-        assert folder is not None
         assert made.store.partition(":")[2].startswith(f"{folder / 'store'}")
         assert made.log == folder / "log.jsonl"
         assert made.jobdir is None
@@ -40,7 +39,6 @@ class TestDefaults:
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
         monkeypatch.chdir(tmp_path)
         folder = config().place.folder("spider")
-        assert folder is not None
         assert folder.is_relative_to(tmp_path)
         open_store(f"{scheme}:{folder / 'store'}", fingerprint_scheme="x").close()
         assert config().store == f"{scheme}:{folder / 'store'}"

@@ -193,7 +193,6 @@ def test_the_quickstart_does_what_it_shows(tmp_path):
                 wait_until(lambda: is_open(port))
             else:
                 output += run_shell(command, tmp_path)
-    assert server is not None
     os.killpg(server.pid, signal.SIGTERM)
     server.wait()
     assert re.search(r"Dropped: \S+ repeats \S+ferry.html.* \(score 1.00\)", output)

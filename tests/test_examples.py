@@ -96,7 +96,6 @@ def test_a_service():  # "service"
         stop = threading.Timer(PATIENCE, service.kill)
         stop.start()
         try:
-            assert service.stdout is not None
             address = service.stdout.readline().split()[-1]
 
             def ask(page):

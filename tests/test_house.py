@@ -71,7 +71,6 @@ def imported(module):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name_of(module)} imports relatively"
-            assert node.module is not None
             names |= (
                 {node.module} if node.module != "dedup_middleware" else {f"{node.module}.{a.name}" for a in node.names}
             )

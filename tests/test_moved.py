@@ -114,7 +114,6 @@ def test_a_page_that_has_changed_as_it_moved_is_changed(tmp_path, site):
     outcome = crawled(tmp_path, [old])
     record = record_of(tmp_path, new)
     assert (outcome.kept, record.verdict, record.moved_from) == ([new], "changed", old)
-    assert record.changes is not None
     assert [*map(tuple, record.changes.replaced)] == [("It costs 20 euros.", "It costs 25 euros.")]
     assert changes(tmp_path) == [("changed", new, old)]
     assert re.search(rf"was at +{old}\n", view(tmp_path, new, command="explain"))
@@ -144,7 +143,6 @@ def test_a_page_whose_item_has_changed_as_it_moved_is_changed(tmp_path, site, un
     site.add("/old", redirect(new))
     assert crawled(tmp_path, [old], price=25, DEDUP_UNCHANGED=unchanged).kept == [new]
     record = record_of(tmp_path, new)
-    assert record.changes is not None
     assert record.changes.values == [("price", "20", "25")]
     assert "price: 20 -> 25" in view(tmp_path)
 

@@ -54,14 +54,12 @@ class TestChoice:
 
     def test_with_scrapys_own_name_by_that_of_the_working_folder(self, working):
         own = root()
-        assert own is not None
         assert own.parent == working.parent / "data" / "dedup-middleware"
         assert own.name.startswith("working-")
         namesake = working / "working"
         namesake.mkdir()
         os.chdir(namesake)
         other = root()
-        assert other is not None
         assert other.name.startswith("working-")
         assert other != own
 
@@ -114,7 +112,6 @@ class TestNames:
         config = read_config(Settings({"BOT_NAME": "shop"}), name)
         place = working.parent / "data" / "dedup-middleware" / "shop"
         folder = config.place.folder(name)
-        assert folder is not None
         assert folder.parent == place
         assert folder.resolve().parent == place.resolve()
         folder.mkdir(parents=True)
@@ -132,7 +129,6 @@ class TestNames:
         assert place.known_spiders() == set()
         for name in ("b/c", "..", "新闻", "新闻" * 20):
             folder = place.folder(name)
-            assert folder is not None
             folder.mkdir(parents=True)
         (folder.parent / "a file").touch()
         assert place.known_spiders() == {"..", "b/c", "新闻"}

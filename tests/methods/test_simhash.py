@@ -56,9 +56,7 @@ def test_positions_are_mapped_to_bits_and_counted(places):
 
 
 def paragraph_bits(text, **options):
-    made = ParagraphSimHash(**options).fingerprint(text)
-    assert made is not None
-    return made
+    return ParagraphSimHash(**options).fingerprint(text)
 
 
 def test_of_weights_of_80_70_65_and_60_percent_the_first_two_are_chosen():
