@@ -3,8 +3,6 @@
 The rows are causes for which pages were lost, or copies were missed, on crawls of many kinds of site.
 """
 
-from __future__ import annotations
-
 import pytest
 from prose import page, story, zh_story
 

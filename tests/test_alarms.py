@@ -1,7 +1,5 @@
 """A host of which most pages repeat one page is told of at once."""
 
-from __future__ import annotations
-
 import shlex
 
 from crawling import run_scrapy

@@ -1,7 +1,5 @@
 """The same verdicts without Scrapy: what the door promises."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A store whose server goes away and comes back: meanwhile everything is kept, then pages are checked again."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
@@ -51,7 +49,7 @@ class Server:
         (packages / "entry_points.txt").write_text("[dedup_middleware.stores]\naway = away_store\n")
         self.settings = {"DEDUP_STORE": f"away:{folder}/pages"}
         self.env = {"PYTHONPATH": str(packages.parent)}
-        self.running: Running | None = None
+        self.running = None
 
     @contextmanager
     def crawl(self, name, steps, *, reactor=None, settings=None, **options):
@@ -324,9 +322,9 @@ class Crawl:
     """A crawl of one of several workers, with a feed that is stored every few pages; it goes on as the plugin does."""
 
     def __init__(self, uri, run, interval=2):
-        self.buffer: list[str] = []
-        self.safe: list[str] = []
-        self.dropped: list[str] = []
+        self.buffer = []
+        self.safe = []
+        self.dropped = []
         self.interval = interval
         settings = {"DEDUP_STORE": uri, "DEDUP_LOG": ""}
         self.opened = open_at_once(Config.from_settings(Settings(settings), "spider"))

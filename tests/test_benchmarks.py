@@ -1,7 +1,5 @@
 """The commands that print the tables of docs/, on small corpora whose rows can be predicted."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import re

@@ -1,7 +1,5 @@
 """A log is searched and summed without reading all of it as JSON: what comes of it is the same."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

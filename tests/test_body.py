@@ -1,7 +1,5 @@
 """A page is read as a browser shows it, whichever of ``<html>``, ``<head>`` and ``<body>`` it writes, and where."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """The second crawl tells what is new, changed and unchanged, and may drop what is unchanged."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -326,7 +324,7 @@ def changes(folder, *options):
     """Return the paths of each kind of change."""
     shown = run_scrapy(folder, "dedup", "changes", "--json", *kept(folder), *options)
     assert shown.returncode == 0, shown.stderr
-    found: dict[str, set[str]] = {}
+    found = {}
     for line in shown.stdout.splitlines():
         change = json.loads(line)
         found.setdefault(change["change"], set()).add("/" + change["url"].rpartition("/")[2])

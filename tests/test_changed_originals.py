@@ -1,9 +1,6 @@
 """An original is what this crawl finds: if it has changed or is gone, what was dropped for its old text comes back."""
 
-from __future__ import annotations
-
 from itertools import permutations
-from typing import Any
 
 import pytest
 from crawling import IN_ORDER, stepped
@@ -29,7 +26,7 @@ def test_the_copy_is_in_the_feed(tmp_path, site, host, becomes, order):
     ]
     first = crawled(tmp_path, urls)
     assert (first.kept, len(first.dropped)) == (urls[:1], 1)
-    now: Any = Answer(status=int(becomes)) if becomes.isdecimal() else article("The story", [*TOLD[:2], *story(2, 6)])
+    now = Answer(status=int(becomes)) if becomes.isdecimal() else article("The story", [*TOLD[:2], *story(2, 6)])
     if becomes == "another price":
         now = article("The story", [*story(1), "It costs 25 euros."])
     if becomes == "redirected":

@@ -1,7 +1,5 @@
 """A program's bytes and a crawl's are read as the same text, whether they declare their encoding or not."""
 
-from __future__ import annotations
-
 import random
 from importlib.metadata import version
 

@@ -1,10 +1,7 @@
 """A page is durable once its items are on disk, void in every other case, and no call comes out of order."""
 
-from __future__ import annotations
-
 import sys
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -20,11 +17,6 @@ from dedup_middleware.model import Action
 from dedup_middleware.visits import states
 from dedup_middleware.visits.states import Claim, Output, StateError
 from dedup_middleware.visits.visit import Fate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dedup_middleware.visits.visit import Visit
 
 PENDING, DURABLE, VOID = Claim.PENDING, Claim.DURABLE, Claim.VOID
 
@@ -43,14 +35,14 @@ class ClaimMachine(RuleBasedStateMachine):
         super().__init__()
         self.library = Library()
         self.core = self.library.deduplication
-        self.visits: list[Visit] = []
-        self.numbers: list[int] = []
+        self.visits = []
+        self.numbers = []
         # For each claim: items that came while it was pending, items that left the pipelines, whether the callback has
         # ended, and where the page stands.
-        self.yielded: list[int] = []
-        self.left: list[int] = []
-        self.ended: list[bool] = []
-        self.expected: list[Claim] = []
+        self.yielded = []
+        self.left = []
+        self.ended = []
+        self.expected = []
         self.ends = {DURABLE: 0, VOID: 0}
 
     def _some(self, data):
@@ -200,8 +192,8 @@ class TestCheckpoints:
     @staticmethod
     def library():
         """Return a crawl with a feed, what it waits for, and the feeds that end late at its next checkpoints."""
-        waits: list[Callable[[], None]] = []
-        late: list[set[str]] = []
+        waits = []
+        late = []
         library = Library(
             flush=lambda: (late.pop(0) if late else set(), lambda: None), disks=Disks(waits), dropped_size=sys.maxsize
         )
@@ -221,7 +213,7 @@ class TestCheckpoints:
         copy = library.enter(library.page("b", range(9)))
         (decision,) = library.deduplication.process(copy, {})
         assert decision.fate is Fate.WAIT
-        called: list[bool] = []
+        called = []
         assert library.deduplication.await_original(copy, lambda: called.append(True))
         assert (visit.claim, called, library.contents()) == (Claim.DELIVERED, [], before)
         waits.pop(0)()
@@ -257,7 +249,7 @@ class TestCheckpoints:
         before = library.contents()
         visit, copy = self.kept(library, "a", range(9)), library.enter(library.page("b", range(9)))
         library.deduplication.process(copy, {})
-        ended: list[bool] = []
+        ended = []
         library.deduplication.await_original(copy, lambda: ended.append(True))
         library.deduplication.fail(FeedError("the feed is gone"))
         waits.pop(0)()

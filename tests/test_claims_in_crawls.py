@@ -1,7 +1,5 @@
 """Nothing is lost with its original: whether the first copy is kept, dropped or fails, one copy is kept."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import random

@@ -1,7 +1,5 @@
 """``scrapy dedup compare``: methods side by side on pages of one's own, as a user runs it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

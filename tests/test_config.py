@@ -1,7 +1,5 @@
 """Every bad setting is one line that says what, where and how to mend it."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -72,7 +70,7 @@ ADDRESSES = tuple(map(HostPattern, ("a.example", "127.0.0.1", "::1")))
 
 class TestGoodValues:
     def test_a_value_is_taken_as_text_too(self):
-        cases: list[tuple[str, object, str, object]] = [
+        cases = [
             ("DEDUP_ENABLED", "0", "enabled", False),
             ("DEDUP_ENABLED", "false", "enabled", False),
             ("DEDUP_ENABLED", "True", "enabled", True),

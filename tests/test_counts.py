@@ -1,7 +1,5 @@
 """Records are counted in one way: for a crawl's stats and summary, for ``scrapy dedup stats``, and for the report."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 

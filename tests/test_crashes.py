@@ -1,7 +1,5 @@
 """A crash loses no story: the next crawl releases the items that were dropped in favour of lost originals."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Credits and datelines are left out of a text, links where templates differ; sentences that begin alike stay."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

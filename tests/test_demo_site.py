@@ -1,7 +1,5 @@
 """The demo serves what its map says, and its spider keeps all of it when the plugin is off."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The laws of the verdict, on a store in memory: what is dropped, and above all what is not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -103,7 +101,7 @@ def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(pages, o
 )
 def test_whatever_is_dropped_its_original_was_kept_in_scope(runs, scope):
     library = Library(threshold=0.7, scope=scope)
-    safe: set[tuple[str, bytes]] = set()
+    safe = set()
     for number, visits in enumerate(runs):
         library.begin(f"run{number}")
         if scope is Scope.CRAWL:

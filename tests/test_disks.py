@@ -1,7 +1,5 @@
 """Slow and broken disks under a crawl: the event loop goes on, and nothing is lost."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

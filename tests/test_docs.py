@@ -83,7 +83,7 @@ def file_of(block):
 
 
 def settings_in(block):
-    names: dict[str, object] = {}
+    names = {}
     exec(block.text, names)
     return {name: value for name, value in names.items() if name.isupper()}
 
@@ -208,8 +208,7 @@ def test_the_quickstart_does_what_it_shows(tmp_path):
 def free_port():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-        return port
+        return unused.getsockname()[1]
 
 
 def is_open(port):

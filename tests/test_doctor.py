@@ -1,7 +1,5 @@
 """``scrapy dedup doctor``: what is well, what is wrong, and what to do about it."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from contextlib import closing

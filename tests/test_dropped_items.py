@@ -1,7 +1,5 @@
 """Every dropped item is stored with its drop: it can be listed, exported and released, and it comes back as it was."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """A dry run (``DEDUP_ACTION = "dry-run"``): the verdicts of a crawl, and nothing that another crawl sees."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

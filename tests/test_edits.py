@@ -1,7 +1,5 @@
 """How a text differs from its original: typed edits, and a score."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The evidence is what the verdict counted, in the words of the page."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from library import fingerprint, page_of

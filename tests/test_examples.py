@@ -1,7 +1,5 @@
 """The programs in examples/, run as their users run them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

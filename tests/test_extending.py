@@ -3,8 +3,6 @@
 Each is a package of its own here, as `pip` would have installed it, and all that it knows is documented.
 """
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """Extraction: what counts as main text, on little pages, and what it may cost."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Facts around a text: numbers with their unit, currency or label; dates, times and counters are not facts."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import time
@@ -104,7 +102,7 @@ def test_data_is_read_with_its_keys_and_without_identifiers():
 
 
 def test_data_may_be_nested_deeply():
-    nested: object = {"price": 5}
+    nested = {"price": 5}
     for _ in range(100_000):
         nested = [nested]
     assert [*facts_of_data(nested, 256)] == ["data price 5"]

@@ -1,7 +1,5 @@
 """A fingerprint says what a text says, and nothing of how it is laid out."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import story, zh_story

@@ -1,7 +1,5 @@
 """Crawls and commands with a store on a Redis server, as a user of one has them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """No command replaces a file that the package has not made, whatever name a user gives it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

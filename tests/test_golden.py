@@ -7,8 +7,6 @@ The tests compare the verdicts with the stored ones, so that a change of a verdi
 diff. The pages come from a generator with a seed, in the order in which a crawl fetches them.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

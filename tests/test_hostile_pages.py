@@ -1,7 +1,5 @@
 """Hostile pages never stop a crawl, never eat it, and never cause a drop. `benchmarks/hostile.py` measures them."""
 
-from __future__ import annotations
-
 import contextlib
 import encodings
 import gzip

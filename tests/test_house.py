@@ -1,7 +1,5 @@
 """The laws of the house, read from the source: where Scrapy stops, who reads settings, what is documented."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -283,7 +281,7 @@ def imports_of_ours():
     """Return the modules of the package that each module imports, for types too, without the name of the package."""
     names = {name_of(module).replace("/", ".").removesuffix(".__init__"): module for module in MODULES}
     names["dedup_middleware"] = names.pop("__init__")
-    found: dict[str, set[str]] = {}
+    found = {}
     for name, module in names.items():
         ours = set()
         for node in ast.walk(tree(module)):

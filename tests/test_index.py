@@ -1,7 +1,5 @@
 """Which stored pages hold a clause, and that a store stays consistent in every crawl."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint

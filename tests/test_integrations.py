@@ -1,7 +1,5 @@
 """The plugin beside what else a project may use: reactors, caches, queues, page objects, other crawls."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

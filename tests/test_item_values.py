@@ -1,7 +1,5 @@
 """What an item has in any type, at any depth, in any size and in any characters is compared before it is dropped."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from datetime import date, datetime, timedelta, timezone
@@ -10,7 +8,6 @@ from decimal import Decimal
 from email.utils import format_datetime
 from enum import Enum, IntEnum
 from hashlib import sha256
-from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
@@ -111,7 +108,7 @@ def test_the_bytes_of_a_page_are_its_text():
 
 
 #: Values of each type that is read: each is stored, too.
-SAMPLES: dict[type, st.SearchStrategy[Any]] = {
+SAMPLES = {
     type(None): st.none(),
     bool: st.booleans(),
     int: st.integers() | st.integers(2**62, 2**66) | st.integers(-(2**66), -(2**62)),
@@ -218,7 +215,7 @@ def test_one_object_at_two_places_of_a_value_is_read_at_both():
 
 
 def test_an_item_that_contains_itself_is_kept():
-    endless: list[Any] = ["red"]
+    endless = ["red"]
     endless += [endless, endless]
     assert second(["red"], endless) == "unreadable_item"
 

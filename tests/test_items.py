@@ -1,7 +1,5 @@
 """What becomes of items: of every type, one or several on a page, of pages and of JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -11,7 +11,7 @@ import struct
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import scrapy
@@ -26,10 +26,6 @@ from scrapy.squeues import MarshalLifoDiskQueue, PickleFifoDiskQueue, PickleLifo
 
 from dedup_middleware.order.disk_queues import GIVEN_AGAIN, UNREADABLE
 from dedup_middleware.order.queue import TwoTierQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 pytestmark = [
     pytest.mark.every_scrapy,
@@ -95,7 +91,7 @@ class Stopped(NamedTuple):
 
 @pytest.fixture(scope="module")
 def stopped(pages, tmp_path_factory):
-    made: dict[str, Stopped] = {}
+    made = {}
 
     def stop(**settings):
         name = str(settings)
@@ -133,7 +129,7 @@ def without_its_info(queue):
     (queue / "info.json").write_text("")
 
 
-TEARS: dict[str, tuple[dict[str, Any], str, Callable[[Path], None], int, str]] = {
+TEARS = {
     "start requests removed": ({}, "0s", without_its_files, 30, "5 requests in"),
     "start requests cut": ({}, "0s", cut_in_an_entry, 6, "1 request in"),
     "start requests moved": ({}, "0s", begun_in_an_entry, 0, ""),
@@ -233,7 +229,7 @@ class Job:
 
     def __init__(self, folder, kind=PickleLifoDiskQueue):
         self.folder, self.kind = folder, kind
-        self.warnings: list[str] = []
+        self.warnings = []
         self.unreadable = 0
         downloader = SimpleNamespace(
             get_slot_key=lambda request: request.meta.get("download_slot"), slots={}, active=()
@@ -282,8 +278,8 @@ class Kills:
 
     def __init__(self, folder, monkeypatch):
         self.folder = folder
-        self.waiting: set[str] = set()
-        self.found: list[tuple[dict[str, bytes], set[str]]] = []
+        self.waiting = set()
+        self.found = []
         """Files, and what was waiting then."""
         for owner, name in self.CHANGES:
             monkeypatch.setattr(owner, name, self._watched(getattr(owner, name)))

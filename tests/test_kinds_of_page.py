@@ -1,7 +1,5 @@
 """Extraction from pages that are no news article: recognised by their shape, without the names of elements."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import pytest

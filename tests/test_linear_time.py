@@ -1,7 +1,5 @@
 """Every pattern of the package, and every step of a page's way, takes time in proportion to the text."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import random
@@ -12,7 +10,6 @@ from functools import partial
 from itertools import count, permutations, product
 from pathlib import Path
 from types import BuiltinMethodType, FunctionType
-from typing import Any
 
 import pytest
 from hostile_pages import verdict_on
@@ -67,7 +64,7 @@ def patterns_in(thing, depth=3):
     if isinstance(thing, (re.Pattern, patterns._Compiled)):
         yield thing if isinstance(thing, re.Pattern) else re.compile(thing.pattern, thing.flags)
         return
-    inner: list[object] = []
+    inner = []
     if isinstance(thing, BuiltinMethodType):
         inner = [thing.__self__]
     elif isinstance(thing, partial):
@@ -86,7 +83,7 @@ def patterns_in(thing, depth=3):
 
 def compiled():
     """Return the patterns of all modules by the names of their places."""
-    found: dict[re.Pattern[Any], str] = {}
+    found = {}
     for module in pkgutil.walk_packages(dedup_middleware.__path__, "dedup_middleware."):
         try:
             importlib.import_module(module.name)

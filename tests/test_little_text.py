@@ -1,7 +1,5 @@
 """A page with little text is a copy only of a page at its own address that shows the same in all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Beyond the stored text a digest shows whether two pages of one site are equal."""
 
-from __future__ import annotations
-
 import pytest
 from prose import story
 
@@ -14,7 +12,7 @@ COPIES = (f"{LEAFLET}?utm_source=mail", "http://one.example/print/leaflet")
 
 def text_of(characters):
     """Return the paragraphs of a text of that many characters or a few more, each with sentences of its own."""
-    found: list[str] = []
+    found = []
     number = 0
     while sum(map(len, found)) < characters:
         number += 1

@@ -1,7 +1,5 @@
 """A page that is found under another URL is the same page: its item is kept with the new URL, and the move is named."""
 
-from __future__ import annotations
-
 import json
 import re
 

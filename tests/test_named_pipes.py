@@ -1,14 +1,11 @@
 """Where a named pipe is in the place of a file, nothing waits for its other end; what a person pipes is read."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from crawling import Running, write_job
@@ -42,7 +39,7 @@ def pipe_at(path):
 KEPT_NO_RECORDS = "(it is a named pipe, not a file). Set another path. This crawl keeps no records"
 NO_STORE = "is not a store of dedup-middleware and was left untouched"
 #: A pipe in the folder of a crawl, its settings, and what its one warning contains; none if it needs no warning.
-IN_PLACE_OF: dict[str, tuple[dict[str, Any], str]] = {
+IN_PLACE_OF = {
     "job/dedup.run": ({"JOBDIR": "job"}, ""),
     f"store/lock{HOLDER_SUFFIX}": ({"DEDUP_STORE": "leveldb:store"}, ""),
     f"s.lock{HOLDER_SUFFIX}": ({"DEDUP_STORE": "sqlite:s"}, ""),

@@ -1,7 +1,5 @@
 """Pages and items that only look like duplicates are kept, and so are copies whose original was lost."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import socketserver

@@ -1,7 +1,5 @@
 """A notice, or comments, longer than the text of their page prove nothing of that text."""
 
-from __future__ import annotations
-
 import pytest
 from prose import story
 

@@ -76,7 +76,7 @@ class Web:
 
     def __init__(self):
         self.order = Order(b"key")
-        self.first: dict[str, str] = {}
+        self.first = {}
 
     def visit(self, url, text, links=(), on=HOST + "/"):
         """Fetch the page with this *text*, linked *on* a page; return whether others may be worth more now."""

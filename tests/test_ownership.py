@@ -1,7 +1,5 @@
 """Which page is the original of a story, and for how long."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 

@@ -1,7 +1,5 @@
 """The files of a store and a log are private to their user, and no request, with its credentials, is in them."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """There is always a place for the store and the log, and the commands find the same one."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plain text and Markdown are checked as pages are; what a server calls plain text, and is data, is not."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 

@@ -10,7 +10,7 @@ import os
 import random
 import shutil
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from engines import ENGINES, need
@@ -21,7 +21,7 @@ from dedup_middleware.driver.opening import deduplication_of
 from dedup_middleware.driver.releases import Releaser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
     from dedup_middleware.visits.durability import Wait
 
@@ -64,15 +64,15 @@ class Machine(Crawl):
         self.releaser = Releaser(self.deduplication)
         self.path = path
         self.chance = chance
-        self.handed: list[str] = []
-        self.closing: list[int] = []
-        self.waits: deque[tuple[Wait, Then]] = deque()
-        self.over: list[Then] = []
+        self.handed = []
+        self.closing = []
+        self.waits = deque()
+        self.over = []
         self.to_visit = deque(NAMES)
         self.log = max(path.glob(kind.log))
         self.durable = self.log.stat().st_size
-        self.looked_at: set[tuple[int, ...]] = set()
-        store: Any = self.opened.store.in_process.store
+        self.looked_at = set()
+        store = self.opened.store.in_process.store
         self.sync, store.sync = store.sync, self.synced
 
     # --- its disks
@@ -80,7 +80,7 @@ class Machine(Crawl):
     def hand_over(self):
         self.handed += self.buffer
         self.buffer.clear()
-        closing: set[Hashable] = set()
+        closing = set()
         if self.chance.random() < 0.5:
             # What a batch that is closing has taken is on its medium later.
             batch = len(self.handed)

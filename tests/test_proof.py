@@ -3,8 +3,6 @@
 The rows are kinds of pages that people have reported as lost, each with pages of its own making.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 
 import pytest
@@ -451,7 +449,7 @@ def test_a_fetch_on_a_full_minute_is_a_fetch():
 
 def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch):
     """A record has none of them, and `explain` compares the two again."""
-    named: list[object] = []
+    named = []
     monkeypatch.setattr(edits._Alignment, "_edited", lambda _, sentence, __: named.append(sentence) or [])
     quoted = story(9)[:2]
     with Deduplicator() as dedup:

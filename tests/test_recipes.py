@@ -1,7 +1,5 @@
 """The documentation's recipes for recurring crawls, for a week, beside what they give without the plugin."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing
@@ -21,7 +19,7 @@ DAYS = range(1, 8)
 PAGE = Path(__file__).parents[1] / "docs/how-to/recurring-crawls.md"
 RECIPES = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", PAGE.read_text(encoding="utf8"), re.DOTALL))
 CLASS = re.compile(r"class (\w+):")
-MODES: dict[str, dict[str, Any]] = {"plain": {}, "keep": {}, "drop": {"DEDUP_UNCHANGED": "drop"}}
+MODES = {"plain": {}, "keep": {}, "drop": {"DEDUP_UNCHANGED": "drop"}}
 
 
 class Shop(scrapy.Spider):

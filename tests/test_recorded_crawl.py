@@ -1,7 +1,5 @@
 """Methods compared on what Scrapy's HTTP cache keeps of a crawl."""
 
-from __future__ import annotations
-
 import gzip
 import json
 
@@ -77,7 +75,7 @@ def test_what_cannot_be_read_is_told_and_left_out(pages, tmp_path):
 def test_a_damaged_response_is_passed_over(tmp_path, header, body, timestamp, *, is_packed):
     keep(tmp_path / "bad", header, body, timestamp, is_packed=is_packed)
     keep(tmp_path / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=is_packed)
-    told: list[str] = []
+    told = []
     assert [page.url for page, _ in recorded_pages(tmp_path, Settings(), told.append)] == ["http://a.test/good"]
     assert told == [f"left out 1 responses in {tmp_path} that cannot be read"]
 

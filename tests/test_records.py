@@ -1,7 +1,5 @@
 """One line a record, for any page, and a log that can be read while it is written."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -47,7 +45,7 @@ def record(number):
 
 def test_every_record_comes_back_as_it_was(tmp_path):
     path = tmp_path / "log.jsonl"
-    written: list[Record] = []
+    written = []
     log = RecordLog(path)
 
     @given(RECORDS)

@@ -1,7 +1,5 @@
 """The report: what is gathered for it, the page that shows it in a real browser, and the rows."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -219,7 +217,7 @@ class PageElements(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None], str]] = []
+        self.found = []
         self._open = False
         self.feed(text)
 
@@ -294,7 +292,7 @@ class TestCommand:
         assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
     def test_it_opens_the_page(self, shown, tmp_path, monkeypatch):
-        opened: list[str] = []
+        opened = []
         monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or False)
         done = run_here("report", "-o", "a b.html", "--open", *shown.here, folder=tmp_path)
         assert opened == [(tmp_path / "a b.html").as_uri()]

@@ -1,7 +1,5 @@
 """A report as a user sees it: opened in Chromium, without a network, by mouse and keyboard, in both languages."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from contextlib import closing
@@ -95,10 +93,7 @@ def search(browser, text):
 
 
 def texts(browser, selector):
-    found: list[str] = browser.run(
-        "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)", selector
-    )
-    return found
+    return browser.run("return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)", selector)
 
 
 def focused(browser):
@@ -289,7 +284,7 @@ class TestPair:
 
     def test_both_pages_stand_side_by_side(self, browser):
         search(browser, COPIER)
-        marks: set[str] = set()
+        marks = set()
         for row in range(5):
             browser.run("document.querySelectorAll('#drops tbody tr')[arguments[0]].click()", row)
             browser.wait(HAS_TEXTS)

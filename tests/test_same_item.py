@@ -1,7 +1,5 @@
 """Two items of one page are one item if they differ in nothing but what comes from their fetch."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is written into a store is what is read from it; what was never written is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

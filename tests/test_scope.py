@@ -1,7 +1,5 @@
 """Whether a page is compared with this crawl only: ``DEDUP_SCOPE``, and what ``auto`` makes of the feeds."""
 
-from __future__ import annotations
-
 import pytest
 from prose import article, blog, story
 from scrapy.settings import Settings

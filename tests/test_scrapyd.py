@@ -1,7 +1,5 @@
 """The real scrapyd: an egg with the add-on, deployed, and two jobs of one spider at the same time."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

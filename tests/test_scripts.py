@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -98,7 +98,7 @@ def outcome(first, second, *, with_text):
     """Return the verdict on the *second* of two pages: URL, title and text."""
     with Deduplicator() as dedup:
         for url, title, text in (first, second):
-            item: dict[str, Any] = {"title": title} | ({"text": "\n".join(text)} if with_text else {})
+            item = {"title": title} | ({"text": "\n".join(text)} if with_text else {})
             found = dedup.add(url, page(title, text), item)
     return found.verdict
 

@@ -1,7 +1,5 @@
 """A set-up that cannot do what its author means is named in one line, with what to do."""
 
-from __future__ import annotations
-
 import pytest
 from crawling import run_job, run_scrapy, write_job
 from local_site import Answer

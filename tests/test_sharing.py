@@ -33,8 +33,6 @@ from dedup_middleware.visits.visit import Fate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.visits.visit import Visit
-
 
 def nothing():
     """What waits for no disk."""
@@ -44,8 +42,8 @@ class Worker(Library):
     """A process that crawls with a shared store, and has one feed, which is on disk once `store_feed` is called."""
 
     def __init__(self, uri, run, *, ends_late=True):
-        self.checked: list[Visit] = []
-        self.entered: list[Visit] = []
+        self.checked = []
+        self.entered = []
         store = beside(uri, fingerprint.scheme)
         super().__init__(store=store, flush=lambda: ({"feed"}, nothing), dropped_size=sys.maxsize)
         self.ends_late = ends_late
@@ -334,10 +332,10 @@ class SharingMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.uri = type(self).new_uri()
-        self.workers: list[Worker] = []
-        self.fed: list[list[int]] = []
-        self.safe: set[int] = set()
-        self.dropped: set[int] = set()
+        self.workers = []
+        self.fed = []
+        self.safe = set()
+        self.dropped = set()
         self.runs = 0
         self.join()
 

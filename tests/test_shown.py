@@ -1,7 +1,5 @@
 """What the pages of a host have shown: it sets none of them apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from library import page_of
@@ -11,7 +9,7 @@ from dedup_middleware.model import PageFeatures
 
 
 def after(*titles, texts=100):
-    found: dict[bytes, bytes] = {}
+    found = {}
     for number, title in enumerate(titles):
         page = page_of(str(number), [number % texts])
         found = {**shown.updated(found, replace(page, features=PageFeatures(title)))}
@@ -34,7 +32,7 @@ def test_what_stands_over_one_text_is_no_frame():
 
 def test_several_texts_are_told_apart():
     for first in range(0, 900, shown.SEVERAL):
-        found: dict[bytes, bytes] = {}
+        found = {}
         for number in range(first, first + shown.SEVERAL):
             page = replace(page_of(str(number), [number]), features=PageFeatures("Story | The Harbour"))
             found = {**shown.updated(found, page)}

@@ -1,7 +1,5 @@
 """Tests which hosts are one site."""
 
-from __future__ import annotations
-
 import gc
 import random
 

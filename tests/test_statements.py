@@ -1,7 +1,5 @@
 """What the documents about safety state has a test, which they name; and the tests of statements that need no crawl."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -50,7 +48,7 @@ MB = 2**20
 def units(document):
     """Return the paragraphs, bullets and tables of *document*, each with the comment that follows it."""
     text = re.sub(r"^```.*?^```$", "", (ROOT / document).read_text(encoding="utf8"), flags=re.MULTILINE | re.DOTALL)
-    found: list[str] = []
+    found = []
     for block in re.split(r"\n\s*\n", text):
         if block.startswith("<!--"):
             found[-1] += block
@@ -82,7 +80,7 @@ def test_every_test_that_a_statement_names_exists(document):
 
 def calls():
     """Return the names that the package calls, or imports, with the modules that do."""
-    found: dict[str, set[str]] = {}
+    found = {}
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
             names = []
@@ -151,7 +149,7 @@ def test_the_responses_that_wait_have_as_much_room_as_the_scraper():
     slot = SimpleNamespace(max_active_size=10_000)
     settings = Settings({"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 10_000})
     crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(scraper=SimpleNamespace(slot=slot)))
-    counted: list[str] = []
+    counted = []
     waits = item_flow.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
 
     def begun(size, *, is_delivered=False):

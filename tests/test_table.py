@@ -88,7 +88,7 @@ def with_line(line, place=2):
 
 
 #: For each kind of edit the original, and a page that differs from it by an edit of this kind only.
-PAIRS: dict[Kind, tuple[Told, Told]] = {
+PAIRS = {
     Kind.LEFT_OUT: (Told(), with_text(" and some of the sacks in which", " and sacks in which")),
     Kind.LABEL: (Told(), with_line(SITES)),
     Kind.LINE_ADDED: (Told(), with_line("What the town makes of it")),

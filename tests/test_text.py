@@ -1,7 +1,5 @@
 """What a text is reduced to, in any script."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

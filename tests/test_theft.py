@@ -3,11 +3,8 @@
 Nor does what other hosts publish: what sets a page apart counts as long as its own host does not repeat it.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
@@ -18,10 +15,6 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.index import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 VICTIM, ATTACKER, READER = range(3)
 MIDDLEWARES = {"test_theft.BrowserMiddleware": 950}
@@ -53,7 +46,7 @@ def refresh(url):
 
 
 #: How an address leads to a page of the victim: what it answers, and how it is requested.
-LEADS: Mapping[str, tuple[Callable[[str], Answer], dict[str, Any]]] = {
+LEADS = {
     "redirect": (redirect, {}),
     "meta refresh": (refresh, {}),
     "redirect in a browser": (redirect, {"meta": {"browser": True}}),

@@ -1,7 +1,5 @@
 """What a page is called, and how two titles differ."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

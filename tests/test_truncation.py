@@ -1,7 +1,5 @@
 """A page of unknown length is incomplete where its markup ends too early."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

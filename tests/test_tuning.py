@@ -1,7 +1,5 @@
 """``scrapy dedup tune``: verdicts replayed at other thresholds, pairs checked by eye, and what the answers suggest."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """Pages that share text and are different pages: each row is a crawl that lost stories while text alone decided."""
 
-from __future__ import annotations
-
 import pytest
 from local_site import Answer
 from prose import article, blog, page, story, zh_story

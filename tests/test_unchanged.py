@@ -1,7 +1,5 @@
 """Pages that come again, byte for byte, are not read again; the crawl gives what reading them gives."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

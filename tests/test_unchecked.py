@@ -1,7 +1,5 @@
 """A crawl that does not check most of its pages reports it: in its log, in ``stats``, in ``doctor`` and in ``log``."""
 
-from __future__ import annotations
-
 import json
 import re
 

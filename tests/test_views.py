@@ -1,7 +1,5 @@
 """What holds for a page and then its view holds for the view and then its page."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

@@ -1,7 +1,5 @@
 """What every method promises."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

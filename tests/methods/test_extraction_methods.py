@@ -1,7 +1,5 @@
 """What every extraction promises that can be chosen by name."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

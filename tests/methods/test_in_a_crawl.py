@@ -1,7 +1,5 @@
 """A crawl that a published method decides, by its name in the settings, with the same records and checks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

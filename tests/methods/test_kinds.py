@@ -1,7 +1,5 @@
 """The kinds of fingerprints: how they compare, where they are looked up, how they are stored, how methods are named."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """How alike each method finds an edited story: a change of a method, or of what an option does, shows in its row."""
 
-from __future__ import annotations
-
 import pytest
 from prose import story, zh_story
 

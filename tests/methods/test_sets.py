@@ -1,7 +1,5 @@
 """Methods that compare sets of features: shingles, sentences, segments, vectors and others."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

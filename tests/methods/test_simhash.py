@@ -1,7 +1,5 @@
 """SimHash and the methods that are made of it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Methods that hash a few of a text's words: `keywords` and `idf`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Words of texts of any script, what a corpus contains of them, and how jieba is loaded."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Stores on real files, and a second process that holds one open."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The header: it survives encoding, and garbage of any kind is a ValueError."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

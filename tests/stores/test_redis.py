@@ -1,7 +1,5 @@
 """Stores on Redis servers: their URIs, what a server must promise, transactions, leases, and servers that are away."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket
@@ -35,7 +33,7 @@ def uri(request, tmp_path):
 @pytest.fixture
 def trips(monkeypatch):
     """Return the scripts that are sent, as they are."""
-    sent: list[str] = []
+    sent = []
     send = engine.RedisStore._run
 
     def note(store, text, *arguments):

@@ -1,7 +1,5 @@
 """How RocksDB is set up: tables with filters, and bounded memory."""
 
-from __future__ import annotations
-
 import random
 import re
 

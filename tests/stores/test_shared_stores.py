@@ -51,7 +51,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.uri = type(self).new_uri()
         self.stores = [beside(self.uri, SCHEME) for _ in range(3)]
-        self.model: dict[bytes, bytes] = {}
+        self.model = {}
 
     @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2), sync=st.booleans())
     def write(self, who, puts, deletes, *, sync):

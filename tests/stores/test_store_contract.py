@@ -7,7 +7,6 @@ import tempfile
 import threading
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from beside import shared_uri
@@ -20,10 +19,6 @@ from nightly import tries
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import open_store, overlaid
 from dedup_middleware.stores.base import HEADER_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 SCHEME = "test-scheme"
 KINDS = [*ENGINES, "sqlite", "sqlite?shared=1", "redis", "memory", "overlay"]
@@ -75,8 +70,8 @@ class _Machine(RuleBasedStateMachine):
         super().__init__()
         folder = tempfile.mkdtemp(dir=self.request.getfixturevalue("tmp_path"))
         self.store = new_store(self.kind, Path(folder), self.request)
-        self.model: dict[bytes, bytes] = {}
-        self.scans: list[tuple[Iterator[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]] = []
+        self.model = {}
+        self.scans = []
 
     def _expected(self, start, stop):
         return sorted((key, value) for key, value in self.model.items() if start <= key < stop)
@@ -283,7 +278,7 @@ def test_an_overlay_leaves_the_store_below_as_it_is(tmp_path):
 
 
 def test_what_was_read_lately_is_returned_as_it_is_now(store, kind, monkeypatch):
-    reads: list[bytes] = []
+    reads = []
     get_many = type(store).get_many
     monkeypatch.setattr(type(store), "get_many", lambda self, keys: reads.extend(keys) or get_many(self, keys))
     monkeypatch.setattr("dedup_middleware.stores.opened._RECENT_KEYS", 3)
@@ -294,7 +289,7 @@ def test_what_was_read_lately_is_returned_as_it_is_now(store, kind, monkeypatch)
         assert store.get_recent([b"a"]) == [b"lost"]
         raise KeyboardInterrupt
 
-    writes: list[tuple[list[tuple[bytes, bytes]], list[bytes]]] = [
+    writes = [
         ([(b"a", b"1")], []),
         ([(b"b", b"2")], [b"a"]),
         ([(b"a", b"3")], [b"a", b"b"]),
@@ -344,7 +339,7 @@ def test_closing_while_another_thread_works(kind, tmp_path, request):
         folder.mkdir()
         store = new_store(kind, folder, request)
         store.write((b"%03d" % number, b"v" * 100) for number in range(300))
-        ended: list[str] = []
+        ended = []
         # The third call of the work tells the other thread to close; from there on they race.
         busy = threading.Event()
 

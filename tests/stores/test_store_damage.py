@@ -1,7 +1,5 @@
 """Random damage to the files of a store: it is refused, or what it returns was written."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

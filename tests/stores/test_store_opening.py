@@ -1,7 +1,5 @@
 """Opening and removing stores on disk: foreign, damaged and locked ones are refused in one line and left untouched."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -10,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from beside import shared_uri
@@ -98,7 +96,7 @@ def test_second_process_is_refused(uri, path, hold, contents):
 def test_a_store_that_a_foreign_program_has_open_is_refused(backend, uri, path):
     fill(uri)
     if backend == "sqlite":
-        stranger: Any = sqlite3.connect(path, isolation_level=None)
+        stranger = sqlite3.connect(path, isolation_level=None)
         stranger.execute("PRAGMA locking_mode = EXCLUSIVE")
         stranger.execute("BEGIN IMMEDIATE")
     else:

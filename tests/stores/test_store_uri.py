@@ -1,7 +1,5 @@
 """URIs of stores: which are valid, and how the others are refused."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys
