@@ -172,6 +172,12 @@ def test_before_the_first_crawl_the_place_of_store_and_log_is_named(tmp_path):
     assert f"the first one writes its store and its records to {tmp_path / '.scrapy' / 'dedup' / 'SPIDER'}" in said.out
 
 
+def test_a_store_that_cannot_be_reached_is_a_problem_and_its_password_not_shown(tmp_path):
+    said = run_here("doctor", "--json", "-s", "DEDUP_STORE=redis://:secret@127.0.0.1:1", folder=tmp_path)
+    assert [finding["about"] for finding in said.json if finding["level"] == "problem"] == ["store"]
+    assert "secret" not in said.out + said.err
+
+
 class TestExplainWithHtml:
     """How a page would be checked now, by ``scrapy dedup explain URL --html FILE``."""
 

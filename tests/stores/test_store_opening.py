@@ -143,6 +143,21 @@ def test_damaged_database(foldered, path, spoil, contents):
     assert store_exists(foldered)
 
 
+def test_rotten_table(foldered, path):
+    """The engine's own checksums notice it when it is read."""
+    open_store(foldered, fingerprint_scheme=SCHEME).close()
+    table = next(file for file in (path / "db").iterdir() if file.suffix in (".ldb", ".sst"))
+    data = bytearray(table.read_bytes())
+    data[5000] ^= 1
+    table.write_bytes(data)
+    store = open_store(foldered, fingerprint_scheme=SCHEME)
+    with pytest.raises(StoreCorruptError, match=str(path)):
+        store.get_many([b"%04d" % number for number in range(2000)])
+    with pytest.raises(StoreCorruptError, match=str(path)):
+        list(store.scan(b"0", b"9"))
+    store.close()
+
+
 def test_damaged_sqlite(sqlite, contents):
     os.truncate(sqlite, 4096)
     before = contents(sqlite)
