@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools
@@ -14,8 +12,9 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crawling import Outcome, forked_crawls, run_job, write_job
+from crawling import forked_crawls, run_job, write_job
 from local_site import Site
+from nightly import BY_NIGHT
 from redis_server import RedisServer
 
 from dedup_middleware import Deduplicator
@@ -25,11 +24,11 @@ from dedup_middleware.methods.compare import measure
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A test promises no time: on a busy machine one of a millisecond has taken 400. A run tries what the last one has
-# tried; to search on, run pytest with --hypothesis-profile=searching.
-settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=40)
-settings.register_profile("searching", deadline=None, max_examples=1000)
-settings.load_profile("repeatable")
+# A test promises no time: on a busy machine one of a millisecond has taken 400. By day, a run tries what the last one
+# has tried.
+settings.register_profile("day", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("night", deadline=None, max_examples=1000)
+settings.load_profile("night" if BY_NIGHT else "day")
 
 
 #: What compares methods or opens a browser, beside the tests that are marked one by one.
@@ -45,6 +44,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.relative_to(Path(__file__).parent).parts[0] in RESEARCH:
             item.add_marker(pytest.mark.research)
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -77,7 +78,7 @@ def crawl(tmp_path):
     """Run a crawl in a folder of its own: ``crawl("sample_spiders.Articles", urls=…, settings=…)``."""
     numbers = itertools.count(1)
 
-    def run(spider: str, *, folder: str | None = None, **kwargs) -> Outcome:
+    def run(spider, *, folder=None, **kwargs):
         path = tmp_path / (folder or f"crawl{next(numbers)}")
         return run_job(path, write_job(path, spider, **kwargs))
 

@@ -32,6 +32,7 @@ STORE = os.environ.get("CRAWL_STORE") or default_backend()
 #: Ask for the next page when the one before has been parsed and its links wait in the queue: the order is certain.
 IN_ORDER = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
 
+FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 #: What a crawl leaves for the tests.
 RESULTS = ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt", "records.jsonl")
 
@@ -161,6 +162,14 @@ def run_job(folder: Path, command: list[str]) -> Outcome:
     """Carry out a job and return what came of it."""
     with Running(folder, command) as running:
         return running.wait()
+
+
+def stepped(folder: Path, steps: list[dict[str, Any]], **settings: Any) -> Outcome:
+    """Crawl *steps* into a feed, without what earlier crawls in the folder gave; the crawl has no problem."""
+    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | settings, afresh=True)
+    outcome = run_job(folder, command)
+    assert (outcome.problems, outcome.exit_status) == ([], 0)
+    return outcome
 
 
 def run_scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

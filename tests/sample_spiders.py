@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-import json
 import pathlib
 import time
 from typing import Any
@@ -403,10 +402,6 @@ class Witnesses(Steps):
 
     name = "witnesses"
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.seen = set()
-
     def parse_first_paragraph(self, response):
         yield {"url": response.url, "text": response.css("p::text").get()}
 
@@ -419,12 +414,6 @@ class Witnesses(Steps):
     def parse_text_and_more(self, response, more):
         yield {"url": response.url, "text": text_of(response), "more": more}
 
-    def parse_fields(self, response, **fields):
-        yield {"url": response.url, **fields}
-
-    def parse_data(self, response):
-        yield {"url": response.url, **json.loads(response.css("script::text").get())}
-
     def parse_filename(self, response):
         yield {"url": response.url, "filename": response.url.rpartition("/")[2].partition(".")[0]}
 
@@ -433,6 +422,3 @@ class Witnesses(Steps):
 
     def parse_sku(self, response):
         yield {"url": response.url, "sku": response.css("script::text").re_first("T-[0-9]")}
-
-    def parse_numbered(self, response, number):
-        yield {"url": response.url, "number": number, "meta": sorted(response.meta)}

@@ -1,7 +1,5 @@
 """A host of which most pages repeat one page is told of at once."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Any
 
@@ -107,7 +105,7 @@ def test_hosts_with_few_pages_are_forgotten():
     assert [sign["repeats"] for found in many for sign in found] == [MIN_PAGES]
 
 
-def test_a_field_that_keeps_nearly_all_is_told_of_once() -> None:
+def test_a_field_that_keeps_nearly_all_is_told_of_once():
     signs, kept = Signs(), {"verdict": "related", "reason": "item_field_differs", "difference": ["views: 7"]}
     said = [
         told(signs, f"http://host{n}/", **kept) if n % 15 else told(signs, f"http://host{n}/", f"http://other{n}/")
@@ -116,7 +114,7 @@ def test_a_field_that_keeps_nearly_all_is_told_of_once() -> None:
     assert [sign for found in said for sign in found] == [{"field": "views", "kept": MIN_PAGES - 2, "pages": MIN_PAGES}]
 
 
-def test_what_repeats_one_page_or_copies_with_low_scores_is_no_mirror() -> None:
+def test_what_repeats_one_page_or_copies_with_low_scores_is_no_mirror():
     signs = Signs()
     for n in range(MIN_PAGES_OF_ANOTHER):
         told(signs, "http://one/", "http://other/1")

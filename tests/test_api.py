@@ -1,14 +1,11 @@
 """The same verdicts without Scrapy: what the door promises."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os
 import subprocess
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -20,13 +17,10 @@ from dedup_middleware.errors import ConfigError, StoreError, StoreLockedError
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.records.file import Records
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
 
 
-def listed(store: str) -> set[str]:
+def listed(store):
     """Return the URLs of the originals in *store*."""
     with index_for_command(store, "test") as (_, index):
         return {page.url for page in index.pages() if page.original is None}
@@ -34,7 +28,7 @@ def listed(store: str) -> set[str]:
 
 class TestVerdicts:
     @pytest.mark.parametrize("tell", [story, zh_story])
-    def test_a_repost_is_a_duplicate_with_its_original_and_evidence(self, tell) -> None:
+    def test_a_repost_is_a_duplicate_with_its_original_and_evidence(self, tell):
         with Deduplicator() as dedup:
             first, other, repost = dedup.stream(
                 [(A, article("First", tell(1))), (B, article("Other", tell(2))), (C, blog("Repost", tell(1)))]
@@ -45,7 +39,7 @@ class TestVerdicts:
         assert repost.evidence
         assert all(any(sentence in paragraph for paragraph in tell(1)) for sentence in repost.evidence)
 
-    def test_a_page_is_html_text_or_paragraphs(self) -> None:
+    def test_a_page_is_html_text_or_paragraphs(self):
         title = "A lighthouse is rebuilt by two teachers"
         same = [
             {"html": f"<title>{title}</title><p>" + "<p>".join(story(1))},
@@ -61,13 +55,13 @@ class TestVerdicts:
                     dedup.add(A, **first)
                     assert dedup.add(B, **second).is_duplicate, (first, second)
 
-    def test_bytes_are_read_in_the_encoding_that_they_name(self) -> None:
+    def test_bytes_are_read_in_the_encoding_that_they_name(self):
         html = article("新闻", zh_story(1)).replace("utf-8", "gb18030")
         with Deduplicator() as dedup:
             dedup.keep(A, article("新闻", zh_story(1)))
             assert dedup.check(B, html.encode("gb18030")).is_duplicate
 
-    def test_what_cannot_be_checked_is_no_duplicate_and_says_why(self) -> None:
+    def test_what_cannot_be_checked_is_no_duplicate_and_says_why(self):
         with Deduplicator(max_bytes=1000) as dedup:
             assert dedup.add(A, "<p>Little.").reason == "too_little_text"
             assert dedup.add(B, article("x", story(1))).reason == "too_large"
@@ -78,7 +72,7 @@ class TestVerdicts:
 
 
 class TestItems:
-    def test_an_item_that_says_more_than_its_originals_keeps_its_page(self) -> None:
+    def test_an_item_that_says_more_than_its_originals_keeps_its_page(self):
         with Deduplicator() as dedup:
             dedup.add(A, article("a", story(1)), item={"text": " ".join(story(1))})
             more = dedup.check(B, blog("b", story(1)), item={"text": " ".join(story(1) + story(2)[:1])})
@@ -89,7 +83,7 @@ class TestItems:
         assert more.difference
         assert same.verdict == "duplicate"
 
-    def test_an_item_with_the_text_of_the_originals_is_dropped_wherever_its_lines_break(self) -> None:
+    def test_an_item_with_the_text_of_the_originals_is_dropped_wherever_its_lines_break(self):
         lines = [
             *story(1),
             "The new timetable lets you:",
@@ -105,36 +99,28 @@ class TestItems:
             assert kept.reason == reason
             assert kept.difference
 
-    def test_an_item_at_another_address_of_the_site_is_dropped_if_it_is_equal(self) -> None:
-        text = "".join(story(1))
-        with Deduplicator() as dedup:
-            dedup.add(f"{A}?sid=1", article("a", story(1)), item={"text": text})
-            assert dedup.check(f"{A}?sid=2", article("a", story(1)), item={"text": text}).is_duplicate
-            kept = dedup.check(f"{A}?sid=2", article("a", story(1)), item={"text": f"By A. Writer {text}"})
-        assert kept.reason == "extra_text"
-
-    def test_an_item_whose_last_number_is_the_beginning_of_the_originals_is_kept(self) -> None:
+    def test_an_item_whose_last_number_is_the_beginning_of_the_originals_is_kept(self):
         text = f"{' '.join(story(1))} The tent sleeps 1"
         with Deduplicator() as dedup:
             dedup.add(f"{A}?size=2", article("a", [f"{text}2"]), item={"text": f"{text}2"})
             kept = dedup.check(f"{A}?size=1", article("a", [f"{text}2"]), item={"text": text})
         assert kept.reason == "extra_text"
 
-    def test_without_an_item_what_is_kept_of_a_page_is_its_text(self) -> None:
+    def test_without_an_item_what_is_kept_of_a_page_is_its_text(self):
         with Deduplicator() as dedup:
             dedup.keep(A, article("a", story(1)))
             assert dedup.check(B, blog("b", story(1)), item={"text": "\n".join(story(1))}).is_duplicate
 
 
 class TestWhatIsStored:
-    def test_checking_stores_nothing(self, tmp_path: Path) -> None:
+    def test_checking_stores_nothing(self, tmp_path):
         store = f"leveldb:{tmp_path / 'store'}"
         with Deduplicator(store) as dedup:
             for url in (A, B):
                 assert dedup.check(url, article("a", story(1))).verdict == "new"
         assert listed(store) == set()
 
-    def test_keeping_lets_a_page_own_its_text_whatever_it_repeats(self, tmp_path: Path) -> None:
+    def test_keeping_lets_a_page_own_its_text_whatever_it_repeats(self, tmp_path):
         store = f"leveldb:{tmp_path / 'store'}"
         with Deduplicator(store) as dedup:
             dedup.keep(A, article("a", story(1)))
@@ -144,7 +130,7 @@ class TestWhatIsStored:
         assert listed(store) == {A, B}
 
     @pytest.mark.parametrize("feeds", [{}, {"feed.jsonl": {"format": "jsonlines"}}])
-    def test_a_crawl_knows_what_a_program_kept_and_the_reverse(self, site, crawl, tmp_path: Path, feeds) -> None:
+    def test_a_crawl_knows_what_a_program_kept_and_the_reverse(self, site, crawl, tmp_path, feeds):
         store = f"leveldb:{tmp_path / 'store'}"
         here, new = site.add("/here", article("here", story(1))), site.add("/new", article("new", story(2)))
         with Deduplicator(store) as dedup:
@@ -157,7 +143,7 @@ class TestWhatIsStored:
         with Deduplicator(store) as dedup:
             assert dedup.check(B, blog("b", story(2))).original_url == new
 
-    def test_verdicts_are_those_of_a_crawl(self, site, crawl) -> None:
+    def test_verdicts_are_those_of_a_crawl(self, site, crawl):
         texts = [article("1", story(1)), article("2", zh_story(2)), blog("c", story(1)[:4]), blog("c", story(3))]
         pages = {site.add(f"/{n}", html, host=n % 3): html for n, html in enumerate(texts)}
         outcome = crawl("sample_spiders.OneByOne", urls=",".join(pages))
@@ -169,14 +155,7 @@ class TestWhatIsStored:
             names = record.keys() & {"verdict", "original_url", "score", "evidence"}
             assert {name: record[name] for name in names} == {name: verdict[name] for name in names}
 
-    def test_a_copy_with_a_reworded_sentence_is_dropped_where_that_is_wanted(self) -> None:
-        reworded_story = [*story(1)[:-1], story(1)[-1].replace(" the ", " that ", 1)]
-        pages = [(A, article("a", story(1))), (B, blog("b", reworded_story))]
-        for reworded, verdicts in (("keep", ["new", "related"]), ("drop", ["new", "duplicate"])):
-            with Deduplicator(reworded=reworded) as dedup:
-                assert [verdict.verdict for verdict in dedup.stream(pages)] == verdicts
-
-    def test_the_log_is_one_that_scrapy_dedup_reads(self, tmp_path: Path) -> None:
+    def test_the_log_is_one_that_scrapy_dedup_reads(self, tmp_path):
         log = tmp_path / "log.jsonl"
         with Deduplicator(log=log) as dedup:
             dedup.check(C, blog("c", story(1)))
@@ -184,7 +163,7 @@ class TestWhatIsStored:
             dedup.add(B, blog("b", story(1)))
         assert [(r.url, r.original_url, r.outcome) for r in Records(log)] == [(A, None, "kept"), (B, A, "dropped")]
 
-    def test_secrets_are_not_written_down(self, tmp_path: Path) -> None:
+    def test_secrets_are_not_written_down(self, tmp_path):
         with Deduplicator(log=tmp_path / "log.jsonl", redact_query=True) as dedup:
             dedup.add("http://me:secret@a.example/?token=secret", article("a", story(1)))
             verdict = dedup.add("http://b.example/?token=secret", blog("b", story(1)))
@@ -209,7 +188,7 @@ class TestMistakes:
             ),
         ],
     )
-    def test_a_bad_option_is_one_line(self, options, line) -> None:
+    def test_a_bad_option_is_one_line(self, options, line):
         with pytest.raises(ConfigError) as raised:
             Deduplicator(**options)
         assert str(raised.value).startswith(line)
@@ -229,7 +208,7 @@ class TestMistakes:
             ({"url": A, "html": "<p>", "item": [{"a": 1}]}, "item = [{'a': 1}] is not an item. Use a dict"),
         ],
     )
-    def test_a_wrong_argument_is_one_line_each_time(self, page, line) -> None:
+    def test_a_wrong_argument_is_one_line_each_time(self, page, line):
         with Deduplicator() as dedup:
             for _ in range(2):
                 with pytest.raises(ConfigError) as raised:
@@ -237,26 +216,25 @@ class TestMistakes:
                 assert str(raised.value).startswith(line)
 
     @pytest.mark.parametrize("page", ["http://a.example", {A: "<p>"}, (A,), (A, "<p>", {}, 4), None])
-    def test_a_stream_of_something_else(self, page) -> None:
+    def test_a_stream_of_something_else(self, page):
         line = r"is not a page\. Use a dict with its 'url' and 'html'"
         with Deduplicator() as dedup, pytest.raises(ConfigError, match=line):
             list(dedup.stream([page]))
 
-    def test_a_page_with_what_there_is_not(self) -> None:
+    def test_a_page_with_what_there_is_not(self):
         with Deduplicator() as dedup, pytest.raises(ConfigError, match=r"'body' is not a part of a page\. Use url"):
             dedup.check(A, body="<p>")
 
-    def test_a_store_in_use_is_refused_and_left_alone(self, tmp_path: Path) -> None:
+    def test_a_store_in_use_is_refused_and_left_alone(self, tmp_path):
         store = f"leveldb:{tmp_path / 'store'}"
         holds = f"from dedup_middleware import Deduplicator; d = Deduplicator({store!r}); print(flush=True); input()"
         with subprocess.Popen([sys.executable, "-c", holds], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-            assert other.stdout is not None
             other.stdout.readline()
             with pytest.raises(StoreLockedError, match=f"process {other.pid} .*a program"):
                 Deduplicator(store)
             other.communicate(b"\n")
 
-    def test_once_closed_it_says_so(self) -> None:
+    def test_once_closed_it_says_so(self):
         dedup = Deduplicator()
         dedup.close()
         dedup.close()
@@ -264,7 +242,7 @@ class TestMistakes:
             dedup.check(A, article("a", story(1)))
 
 
-def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
+def test_it_needs_no_scrapy_and_loads_none(tmp_path):
     program = (
         "import sys; from dedup_middleware import Deduplicator, extract_paragraphs\n"
         f"with Deduplicator('leveldb:{tmp_path}/store') as d:\n"
@@ -277,14 +255,14 @@ def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=30))
-def test_no_page_and_no_address_stops_it(html: str, path: str) -> None:
+def test_no_page_and_no_address_stops_it(html, path):
     with Deduplicator() as dedup:
         verdict = dedup.add(f"http://a.example/{path}", html)
     assert isinstance(verdict, Record)
     assert not verdict.is_duplicate
 
 
-def test_no_container_outlives_its_page() -> None:
+def test_no_container_outlives_its_page():
     """Each full garbage collection of a crawl would look at it."""
     with Deduplicator() as dedup:
         kept = []

@@ -1,19 +1,16 @@
 """A store whose server goes away and comes back: meanwhile everything is kept, then pages are checked again."""
 
-from __future__ import annotations
-
 import json
-import os
 import sys
 import threading
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import away_store
 import pytest
-from crawling import Outcome, Running, write_job
+from crawling import Running, write_job
 from library import Library, clause
 from local_site import Answer, wait_until
+from nightly import tries
 from prose import article, blog, story
 from redis_server import RedisServer
 from scrapy.settings import Settings
@@ -24,20 +21,12 @@ from dedup_middleware.common.budget import UNLIMITED
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.opening import deduplication_of, open_at_once
 from dedup_middleware.driver.releases import Releaser
-from dedup_middleware.errors import DedupError, StoreAwayError
+from dedup_middleware.errors import StoreAwayError
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import STORES, open_store
 from dedup_middleware.visits.visit import Fate, Listener
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
-    from pathlib import Path
-
-    from dedup_middleware.driver.deduplicator import Deduplication
-    from dedup_middleware.visits.durability import Wait
-    from dedup_middleware.visits.visit import Visit
 
 FEED = {"FEEDS": {"feed-%(time)s.jsonl": {"format": "jsonlines"}}, "CHECKPOINT_INTERVAL": 1000}
 LATE_FEED = {
@@ -50,7 +39,7 @@ GONE, BACK = "cannot be reached", "is back after"
 class Server:
     """The server of a store ``away:PATH``, and the crawls that use it."""
 
-    def __init__(self, folder: Path, site) -> None:
+    def __init__(self, folder, site):
         self.folder = folder
         self.site = site
         self.flag = folder / "pages.away"
@@ -60,10 +49,10 @@ class Server:
         (packages / "entry_points.txt").write_text("[dedup_middleware.stores]\naway = away_store\n")
         self.settings = {"DEDUP_STORE": f"away:{folder}/pages"}
         self.env = {"PYTHONPATH": str(packages.parent)}
-        self.running: Running | None = None
+        self.running = None
 
     @contextmanager
-    def crawl(self, name: str, steps: list[dict], *, reactor: str | None = None, settings=None, **options):
+    def crawl(self, name, steps, *, reactor=None, settings=None, **options):
         """Run a crawl of *steps* in the folder *name*."""
         folder = self.folder / name
         soon = {"CONSTANTS": {"dedup_middleware.plugin.extension:PAUSE": 0.2}}
@@ -75,22 +64,21 @@ class Server:
         with Running(folder, command) as self.running:
             yield self.running
 
-    def log(self) -> str:
-        assert self.running is not None
+    def log(self):
         path = self.running.folder / "log.txt"
         return path.read_text(encoding="utf8") if path.exists() else ""
 
-    def says(self, line: str, times: int = 1) -> None:
+    def says(self, line, times=1):
         """Return once the log of the crawl has *line* so many times."""
         wait_until(lambda: self.log().count(line) >= times)
 
-    def page(self, path: str, told: int, host: int = 0) -> str:
+    def page(self, path, told, host=0):
         return self.site.add(path, (blog if host else article)(path, story(told)), host=host)
 
-    def door(self, path: str, told: int) -> Door:
+    def door(self, path, told):
         return Door(self, path, told)
 
-    def fed(self) -> list[str]:
+    def fed(self):
         """Return the addresses of all items that any feed has."""
         lines = [line for feed in self.folder.rglob("feed-*") for line in feed.read_text().splitlines()]
         return [json.loads(line)["url"] for line in lines]
@@ -99,7 +87,7 @@ class Server:
 class Door:
     """A page that is answered when it is let through."""
 
-    def __init__(self, server: Server, path: str, told: int) -> None:
+    def __init__(self, server, path, told):
         self.path = path
         self._server = server
         self._let = threading.Event()
@@ -114,15 +102,15 @@ class Door:
 
 
 @pytest.fixture
-def server(site, tmp_path: Path) -> Server:
+def server(site, tmp_path):
     return Server(tmp_path, site)
 
 
-def steps_of(*urls: str) -> list[dict]:
+def steps_of(*urls):
     return [{"url": url} for url in urls]
 
 
-def dropped(outcome: Outcome) -> list[str]:
+def dropped(outcome):
     return [item["url"] for item in outcome.dropped]
 
 
@@ -296,7 +284,7 @@ def test_a_server_that_does_not_answer_holds_nobody_up(server):
     assert "dedup summary" in outcome.log
 
 
-def test_a_program_opens_it_again(tmp_path: Path, monkeypatch):
+def test_a_program_opens_it_again(tmp_path, monkeypatch):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
     uri, (first, other) = f"away:{tmp_path}/pages", (story(1), story(2))
@@ -318,7 +306,7 @@ def test_a_duplicate_whose_drop_cannot_be_written_is_unchecked(monkeypatch):
     library = Library()
     library.visit("http://site/a", story(1))
 
-    def write(*_: object) -> None:
+    def write(*_):
         raise StoreAwayError("the server is away", "start it")
 
     monkeypatch.setattr("dedup_middleware.index.index.PageWrite.write", write)
@@ -333,28 +321,28 @@ def test_a_duplicate_whose_drop_cannot_be_written_is_unchecked(monkeypatch):
 class Crawl:
     """A crawl of one of several workers, with a feed that is stored every few pages; it goes on as the plugin does."""
 
-    def __init__(self, uri: str, run: str, interval: int = 2) -> None:
-        self.buffer: list[str] = []
-        self.safe: list[str] = []
-        self.dropped: list[str] = []
+    def __init__(self, uri, run, interval=2):
+        self.buffer = []
+        self.safe = []
+        self.dropped = []
         self.interval = interval
         settings = {"DEDUP_STORE": uri, "DEDUP_LOG": ""}
         self.opened = open_at_once(Config.from_settings(Settings(settings), "spider"))
         self.deduplication = self.begun(run)
         self.releaser = Releaser(self.deduplication)
 
-    def begun(self, run: str) -> Deduplication:
+    def begun(self, run):
         """Return the deduplication of what is open."""
         begun = deduplication_of(self.opened, run, Quiet(), flush=self.store_feed)
         begun.durability.interval = self.interval
         return begun
 
-    def store_feed(self) -> tuple[set[Hashable], Wait]:
+    def store_feed(self):
         self.safe += self.buffer
         self.buffer.clear()
         return set(), nothing
 
-    def enter(self, name: str) -> tuple[Deduplication, Visit]:
+    def enter(self, name):
         """Begin with the page *name*, which tells the story before its dot."""
         self.go_on()
         url = f"http://site/{name}"
@@ -365,7 +353,7 @@ class Crawl:
         self.deduplication.enter(visit)
         return self.deduplication, visit
 
-    def go_on(self) -> None:
+    def go_on(self):
         """Try to open the store again, if it is away."""
         if self.deduplication.awaits_store:
             with suppress(StoreAwayError):
@@ -377,7 +365,7 @@ class Crawl:
                 self.deduplication.resume_from(before)
                 self.releaser = Releaser(self.deduplication)
 
-    def leave(self, deduplication: Deduplication, visit: Visit) -> None:
+    def leave(self, deduplication, visit):
         name = visit.url.removeprefix("http://site/")
         item = {"name": name}
         # Nothing else happens that it could wait for.
@@ -389,7 +377,7 @@ class Crawl:
             self.buffer.append(name)
             deduplication.item_left(visit)
 
-    def visit(self, names: Iterable[str]) -> None:
+    def visit(self, names):
         """Visit pages, with two of them on their way at a time."""
         before = None
         for name in names:
@@ -400,7 +388,7 @@ class Crawl:
         if before is not None:
             self.leave(*before)
 
-    def idle(self) -> None:
+    def idle(self):
         """Release what is to be released by now: what other processes have left behind, too."""
         self.go_on()
         self.releaser.sweep()
@@ -414,37 +402,38 @@ class Crawl:
                 deduplication.item_left(visit)
                 deduplication.released_item_left(each)
 
-    def end(self) -> None:
+    def end(self):
         self.idle()
         self.store_feed()
         self.deduplication.close()
         self.opened.store.close()
 
 
-def nothing() -> None:
+def nothing():
     """What waits for no disk."""
 
 
 class Quiet(Listener):
     """A Listener that hears nothing."""
 
-    def count(self, name: str, amount: int = 1) -> None:
+    def count(self, name, amount=1):
         pass
 
-    def failed(self, error: DedupError) -> None:
+    def failed(self, error):
         assert isinstance(error, StoreAwayError)
 
 
-#: How far apart the calls are at which it goes away; AWAY_STRIDE=1 tries each one, in four minutes.
-STRIDE = int(os.environ.get("AWAY_STRIDE", "101"))
+#: How far apart the calls are at which it goes away; each one is tried in four minutes.
+STRIDE = tries(101, 1)
 # By turns of the one and the other, who each repeat their own stories and the other's; few have a third copy.
 PAGES = ["0.a", "2.a", "0.b", "3.a", "1.a", "2.b", "3.b", "1.b", "4.a", "5.a", "4.b", "5.b", "4.c", "1.c"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("though_away", [False, True], ids=["", "though-written"])
 @pytest.mark.parametrize("with_lease", [False, True], ids=["", "lease"])
 @pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed"])
-def test_wherever_it_goes_away_each_story_is_kept(tmp_path: Path, monkeypatch, is_killed, with_lease, though_away):
+def test_wherever_it_goes_away_each_story_is_kept(tmp_path, monkeypatch, is_killed, with_lease, though_away):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     number, is_over, dropped_at_all = 1 + 4 * is_killed + 2 * with_lease + though_away, False, 0
     while not is_over:

@@ -1,7 +1,5 @@
 """The commands that print the tables of docs/, on small corpora whose rows can be predicted."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import re
@@ -9,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from benchmarks.corpus import ARTICLE_FIELDS, read_corpus, relabelled
 from crawling import environment, start
 from prose import article, blog, story
@@ -131,6 +130,7 @@ def test_a_small_store_is_filled_and_measured(tmp_path):
 
 
 def test_what_other_tools_would_drop(tmp_path):
+    pytest.importorskip("datasketch")
     tools = [name for tool in ("the product", "URL", "page digest") for name in ("--only", tool)]
     (product, url, digest) = table(run("neighbours.py", written(tmp_path / "tiny.jsonl", ROWS), *tools))
     assert product["tiny"] == "0 / 1.00"

@@ -5,31 +5,27 @@ from __future__ import annotations
 import random
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from beside import KINDS, shared_uri
 from prose import article, blog, linked, story
-from test_commands import Output, run_here
+from test_commands import run_here
 from test_crashes import again, fed, killed
 
 from dedup_middleware.api import Deduplicator
 
-if TYPE_CHECKING:
-    from crawling import Outcome
-    from local_site import Site
 
-
-def steps(*urls: str) -> list[dict[str, str]]:
+def steps(*urls):
     return [{"url": url} for url in urls]
 
 
-def told(site: Site, number: int, *, host: int, name: str = "copy") -> str:
+def told(site, number, *, host, name="copy"):
     """Add a copy of story *number* to a host, and return its URL."""
     return site.add(f"/{name}/{number}", blog(f"{name} {number}", story(number)), host=host)
 
 
-def kept(*pages: tuple[str, str], **options: Any) -> list[str]:
+def kept(*pages, **options):
     """Return the URLs of *pages*, visited in this order without a crawl, that are kept."""
     with Deduplicator("memory:", **options) as dedup:
         return [url for url, html in pages if not dedup.add(url, html).is_duplicate]
@@ -41,7 +37,7 @@ class TestPreferred:
     FATE: ClassVar = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
 
     @pytest.mark.parametrize("shared", ["", *KINDS], ids=str)
-    def test_it_takes_the_place_of_a_copy_that_came_first(self, site: Site, crawl, request, *, shared: str) -> None:
+    def test_it_takes_the_place_of_a_copy_that_came_first(self, site, crawl, request, *, shared):
         first, own, late = told(site, 1, host=1), told(site, 1, host=0), told(site, 1, host=2)
         folder = request.getfixturevalue("tmp_path")
         store = {"DEDUP_STORE": shared_uri(shared, folder, request)} if shared else {}
@@ -69,7 +65,7 @@ class TestPreferred:
         ],
         ids=["raises", "raises after its item", "no item", "item dropped", "item failed"],
     )
-    def test_one_whose_items_come_to_nothing_takes_no_place(self, site: Site, crawl, step: dict[str, object]) -> None:
+    def test_one_whose_items_come_to_nothing_takes_no_place(self, site, crawl, step):
         first, own, late = told(site, 1, host=1), told(site, 1, host=0), told(site, 1, host=2)
         wanted = [*steps(first), {"url": own, **step}, *steps(late)]
         outcome = crawl("sample_spiders.Steps", steps=wanted, settings=self.HOST | self.FATE, folder="one")
@@ -80,7 +76,7 @@ class TestPreferred:
         again = crawl("sample_spiders.Steps", steps=steps(first, own), settings=self.HOST, folder="one", afresh=True)
         assert again.kept == [first, own]
 
-    def test_a_page_that_says_much_less_replaces_none(self, site: Site, crawl) -> None:
+    def test_a_page_that_says_much_less_replaces_none(self, site, crawl):
         """The copy's additional text would have no original."""
         text = story(1, 12)
         first, own = site.add("/full", blog("full", text), host=1), site.add("/part", blog("part", text[:4]))
@@ -93,7 +89,7 @@ class TestPreferred:
 class TestPreferredAfterACrash:
     PREFERRED: ClassVar = {"DEDUP_PREFERRED": ["127.0.0.1"]}
 
-    def test_no_story_is_lost(self, site: Site, tmp_path) -> None:
+    def test_no_story_is_lost(self, site, tmp_path):
         """Copies were dropped for the former original, and for the preferred page."""
         first, before, own = told(site, 1, host=1), told(site, 1, host=2), told(site, 1, host=0)
         after = told(site, 1, host=2, name="after")
@@ -113,7 +109,7 @@ class TestPreferredAfterACrash:
 
 
 class TestCanonical:
-    def pages(self, site: Site, number: int) -> tuple[str, str, str]:
+    def pages(self, site, number):
         """Add a story with its print and AMP views; return the addresses of all three, its own first."""
         text = story(number)
         own, printed, amp = f"/story/{number}", f"/print/{number}", f"/amp/{number}"
@@ -124,7 +120,7 @@ class TestCanonical:
         )
 
     @pytest.mark.parametrize("order", range(3))
-    def test_each_story_is_kept_once_in_any_order(self, order: int) -> None:
+    def test_each_story_is_kept_once_in_any_order(self, order):
         stories = {}
         for number in range(1, 20):
             own, printed, amp = (f"http://a.test/{view}/{number}" for view in ("story", "print", "amp"))
@@ -136,18 +132,7 @@ class TestCanonical:
         found = kept(*((url, stories[url]) for url in urls))
         assert Counter(url.rpartition("/")[2] for url in found) == {str(number): 1 for number in range(1, 20)}
 
-    def test_the_page_that_came_first_stays_the_original(self, site: Site, crawl) -> None:
-        own, printed, _ = self.pages(site, 1)
-        copy = site.add("/copy", blog("Copy", story(1)), host=1)
-        first = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one")
-        assert first.kept == [printed]
-        assert first.record(copy)["original_url"] == printed
-        second = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one", afresh=True)
-        assert second.kept == [printed]
-        assert second.record(own)["original_url"] == printed
-        assert pages_in(first) == (1, 2)
-
-    def test_what_is_said_of_another_host_is_recorded_and_not_obeyed(self, site: Site, crawl) -> None:
+    def test_what_is_said_of_another_host_is_recorded_and_not_obeyed(self, site, crawl):
         own = site.url("/story/1")
         liar = site.add("/a", linked(blog("a", story(1)), canonical=own), host=1)
         site.add("/story/1", linked(article("s1", story(1)), amphtml=liar))
@@ -156,11 +141,11 @@ class TestCanonical:
         assert outcome.kept == [liar]
         assert outcome.record(repost)["canonical"] == own
 
-    def test_pages_that_name_each_other_are_kept_once(self) -> None:
+    def test_pages_that_name_each_other_are_kept_once(self):
         a, b = ((f"http://a.test/{x}", linked(blog(x, story(1)), canonical=f"/{y}")) for x, y in ("ab", "ba"))
         assert kept(a, b) == [a[0]]
 
-    def test_what_leads_nowhere_changes_nothing(self) -> None:
+    def test_what_leads_nowhere_changes_nothing(self):
         hrefs = [
             "",
             "#top",
@@ -178,12 +163,12 @@ class TestCanonical:
             assert kept(a, b) == [a[0]], href
 
 
-def pages_in(outcome: Outcome) -> tuple[int, int]:
+def pages_in(outcome):
     """Return how many originals and duplicates the store of a crawl has."""
     (info,) = command(outcome, "store", "info", "--json").json
     return info["originals"], info["duplicates"]
 
 
-def command(outcome: Outcome, *arguments: str) -> Output:
+def command(outcome, *arguments):
     """Run a subcommand on the store of a crawl, in this process."""
     return run_here(*arguments, *outcome.here, folder=outcome.folder)

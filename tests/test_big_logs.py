@@ -1,9 +1,6 @@
 """A log is searched and summed without reading all of it as JSON: what comes of it is the same."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -24,9 +21,6 @@ from dedup_middleware.records.file import (
     lines_with,
     parse_record,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOSTS = ["a.test", "b.a.test", "NEWS.test", "xn--bcher-kva.test", "127.0.0.1:80", "[::1]"]
 URLS = st.builds("http://{}/{}".format, st.sampled_from(HOSTS), st.sampled_from(["", "é", '"', "\\", "x?a.test"]))
@@ -61,36 +55,34 @@ FILTERS = st.builds(
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory):
     return tmp_path_factory.mktemp("log") / "log.jsonl"
 
 
 @pytest.fixture(autouse=True, params=[64, 1 << 18], ids=["small blocks", "large blocks"])
-def _block_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _block_size(request, monkeypatch):
     monkeypatch.setattr(records_file, "_BLOCK", request.param)
 
 
-def write(log: Path, lines: list[str], *, torn: bool) -> None:
+def write(log, lines, *, torn):
     log.write_bytes(("\n".join(lines) + "\n" * (not torn)).encode("utf8", "surrogatepass"))
 
 
 @given(lines=LINES, wanted=FILTERS, torn=st.booleans())
-def test_what_is_found_is_what_reading_every_record_finds(
-    *, log: Path, lines: list[str], wanted: RecordFilter, torn: bool
-) -> None:
+def test_what_is_found_is_what_reading_every_record_finds(*, log, lines, wanted, torn):
     write(log, lines, torn=torn)
     every = (parse_record(line) for line in log.read_bytes().split(b"\n"))
     assert [*Records(log, wanted)] == [record for record in every if record is not None and wanted.has(record)]
 
 
 @given(LINES)
-def test_the_last_line_is_read_from_the_end(log: Path, lines: list[str]) -> None:
+def test_the_last_line_is_read_from_the_end(log, lines):
     write(log, lines, torn=False)
     assert last_line(log) == next(iter([*records_file.lines(log)][::-1]), None)
     assert last_crawl_line(log) == next(iter([*crawl_lines(log)][::-1]), None)
 
 
-def test_codes_of_others_count_together(log: Path) -> None:
+def test_codes_of_others_count_together(log):
     """However many there are: the memory that they take is bounded."""
     own = Record("t", "s", "r", "http://a.test/", "duplicate", "dropped", original_url="http://b.test/").as_dict()
     fields = [*CODES, "url", "original_url"]
@@ -103,7 +95,7 @@ def test_codes_of_others_count_together(log: Path) -> None:
     assert {record.reason for record in Records(log)} == {"", "other"}
 
 
-def test_a_log_that_cannot_be_read_is_a_line(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_read_is_a_line(tmp_path):
     with pytest.raises(RecordsError, match="No records found"):
         [*records_file.lines(tmp_path / "none")]
     with pytest.raises(RecordsError, match="cannot be read"):

@@ -1,7 +1,5 @@
 """A page is read as a browser shows it, whichever of ``<html>``, ``<head>`` and ``<body>`` it writes, and where."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest
@@ -39,7 +37,7 @@ FIRST = {
 REST = f" <main><h1>Bridge closed</h1>{STORY}<a href=/a.pdf>Plan</a></main><footer>Tel. 555 1234</footer><p>The end"
 
 
-def all_read(html: str) -> list[object]:
+def all_read(html):
     """Return what is read of a page, by all that read pages, and of the tree that a spider has."""
     root, spiders = parse(html), Selector(html).root
     read = elements.read(root, UNLIMITED)
@@ -52,7 +50,7 @@ def all_read(html: str) -> list[object]:
 
 
 @pytest.mark.parametrize("first", FIRST)
-def test_a_page_that_leaves_tags_out_is_read_as_the_one_that_writes_them(first: str) -> None:
+def test_a_page_that_leaves_tags_out_is_read_as_the_one_that_writes_them(first):
     content = f"{FIRST[first]}{REST}"
     whole = all_read(f"<!DOCTYPE html><html><head>{HEAD}</head><body>{content}</body></html>")
     for html, head, body, ends, comment in product((True, False), repeat=5):
@@ -85,7 +83,7 @@ PLACES = {
 }
 
 
-def told(place: str, number: int) -> str:
+def told(place, number):
     """Return a page that shows a notice, and story *number* in this *place*."""
     paragraphs = story(number)
     told = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
@@ -93,14 +91,14 @@ def told(place: str, number: int) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_two_stories_with_one_notice_are_no_duplicates(place: str) -> None:
+def test_two_stories_with_one_notice_are_no_duplicates(place):
     with Deduplicator() as dedup:
         first, second, again = (dedup.add(f"http://a.example/?id={n}", told(place, n % 2)) for n in range(3))
     assert (first.verdict, second.is_duplicate) == ("new", False)
     assert (again.verdict, again.original_url, again.score) == ("duplicate", first.url, 1.0)
 
 
-def test_the_pages_of_a_crawl_are_read_so_and_its_spider_gets_them_as_they_are(site, crawl) -> None:
+def test_the_pages_of_a_crawl_are_read_so_and_its_spider_gets_them_as_they_are(site, crawl):
     urls = [site.add(f"/{n}", told("no body is written", n)) for n in (1, 2)]
     copy = site.add("/copy", told("no body is written", 1), host=1)
     outcome = crawl("sample_spiders.OneByOne", urls=",".join([*urls, copy]), settings={"DEDUP_ACTION": "tag"})
@@ -114,7 +112,7 @@ def test_the_pages_of_a_crawl_are_read_so_and_its_spider_gets_them_as_they_are(s
 
 
 @pytest.mark.parametrize("name", [name for name in EXTRACTORS.names() if name != "trafilatura"])
-def test_every_extraction_reads_the_body_of_a_browser(name: str) -> None:
+def test_every_extraction_reads_the_body_of_a_browser(name):
     written = f"<html><head><title>A</title></head><body><article>{STORY}</article></body></html>"
     extract = EXTRACTORS.load(name)
     assert extract(parse(f"<title>A</title><article>{STORY}</article>"), UNLIMITED) == extract(
@@ -134,7 +132,7 @@ def test_every_extraction_reads_the_body_of_a_browser(name: str) -> None:
         ("<title>A</title><main><svg><title>icon</title></svg></main><title>B</title>", "A"),
     ],
 )
-def test_the_title_is_the_first_that_is_not_that_of_an_icon(page: str, title: str) -> None:
+def test_the_title_is_the_first_that_is_not_that_of_an_icon(page, title):
     assert weighted_dom(parse(page), UNLIMITED).features.title == title
 
 
@@ -151,29 +149,29 @@ def test_the_title_is_the_first_that_is_not_that_of_an_icon(page: str, title: st
         ("<body>x</body></html><head><link rel=canonical href=/a></head>", ""),
     ],
 )
-def test_what_stands_after_the_head_of_a_browser_names_no_canonical_page(page: str, canonical: str) -> None:
+def test_what_stands_after_the_head_of_a_browser_names_no_canonical_page(page, canonical):
     assert weighted_dom(parse(page), UNLIMITED).features.canonical == canonical
 
 
 @pytest.mark.parametrize("inside", ["<style>p{}</style>", "<img src=/count?id=7>", "&lt;img src=/count?id=7&gt;", " "])
-def test_what_counts_visits_without_scripts_is_not_read_of_a_head(inside: str) -> None:
+def test_what_counts_visits_without_scripts_is_not_read_of_a_head(inside):
     page = f"<html><head><title>A</title>{{}}</head><body><main>{STORY}</main></body></html>"
     assert all_read(page.format(f"<noscript>{inside}</noscript>"))[:2] == all_read(page.format(""))[:2]
 
 
-def test_texts_run_on_where_a_parser_breaks_them() -> None:
+def test_texts_run_on_where_a_parser_breaks_them():
     words = " ".join(story(1))
     page = f"<title>A</title><x-a>{words} It </x-a><x-b>was dark</x-b><body>er.</body> <i>So</i></html><i> it was.</i>"
     assert extract_paragraphs(page) == [f"{words} It was darker. So it was."]
 
 
-def test_control_characters_stop_nothing() -> None:
+def test_control_characters_stop_nothing():
     text = " ".join(story(1))
     page = f"<title>A</title><main>{text} It\x1b </main><b>was</b> \x1b<body>late.\x1b</body></html>\x1b"
     assert extract_paragraphs(page)[0].startswith(f"{text} It")
 
 
-def test_of_frames_nothing_is_compared_but_these() -> None:
+def test_of_frames_nothing_is_compared_but_these():
     page = "<title>News</title><frameset><frame src=/{}></frameset><noframes>Frames, please</noframes><body>{}</body>"
     with Deduplicator() as dedup:
         first, second = (dedup.add(f"http://a.example/?id={n}", page.format(n, NOTICE)) for n in (1, 2))
@@ -182,7 +180,7 @@ def test_of_frames_nothing_is_compared_but_these() -> None:
     assert len(digests) == 2
 
 
-def test_what_a_parser_has_cut_off_is_found_there_too() -> None:
+def test_what_a_parser_has_cut_off_is_found_there_too():
     with Deduplicator() as dedup:
         deep = f"<title>A</title><main>{STORY}{'<div>' * 100_000}<p>The very end.</p>"
         root = parse(deep)

@@ -1,18 +1,14 @@
 """The second crawl tells what is new, changed and unchanged, and may drop what is unchanged."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 import scrapy
-from crawling import run_job, run_scrapy, write_job
+from crawling import FEED, run_job, run_scrapy, stepped, write_job
 from local_site import Answer
 from prose import article, blog, story
-from test_crashes import FEED
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks.page_changes import changes_between
@@ -20,18 +16,11 @@ from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.model import Changes
 from dedup_middleware.records.file import RecordedChanges
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from crawling import Outcome
-    from local_site import Site
-
 URL = "http://news.example/story"
 TEXT = story(1)
 
 
-def page(text: list[str] | None = None, *, title: str = "The bridge is closed", menu: str = "", below: str = "") -> str:
+def page(text=None, *, title="The bridge is closed", menu="", below=""):
     body = "".join(f"<p>{p}</p>" for p in text or TEXT)
     return (
         f"<html><head><title>{title}</title></head><body><nav><a href='/'>Home</a>{menu}</nav>"
@@ -39,7 +28,7 @@ def page(text: list[str] | None = None, *, title: str = "The bridge is closed", 
     )
 
 
-def verdict_of(before: str, now: str) -> str:
+def verdict_of(before, now):
     with Deduplicator() as dedup:
         assert dedup.add(URL, before).verdict == "new"
         return dedup.add(URL, now).verdict
@@ -62,7 +51,7 @@ COMMENTS = "<section class='comments'><h3>Comments (12)</h3><p>I was there mysel
     ],
     ids=["word", "deleted", "added", "moved", "title", "heading", "picture", "number"],
 )
-def test_what_the_content_shows_is_a_change(now: str) -> None:
+def test_what_the_content_shows_is_a_change(now):
     assert verdict_of(page(), now) == "changed"
 
 
@@ -70,7 +59,7 @@ def test_what_the_content_shows_is_a_change(now: str) -> None:
     ("was", "now"),
     [("12 million €", "14 million €"), ("-5 °C", "5 °C"), ("3 : 1", "1 : 3"), ("114/2024", "141/2024")],
 )
-def test_one_number_or_symbol_is_a_change(was: str, now: str) -> None:
+def test_one_number_or_symbol_is_a_change(was, now):
     before = page([f"It was {was} in the end, as they had said.", *TEXT])
     assert verdict_of(before, before.replace(was, now)) == "changed"
 
@@ -86,11 +75,11 @@ def test_one_number_or_symbol_is_a_change(was: str, now: str) -> None:
     ],
     ids=["menu", "footer", "comments", "teasers", "markup"],
 )
-def test_what_stands_around_the_content_is_none(now: str) -> None:
+def test_what_stands_around_the_content_is_none(now):
     assert verdict_of(page(), now) == "unchanged"
 
 
-def test_an_icon_is_read_with_the_content_beside_it_and_not_with_the_frame() -> None:
+def test_an_icon_is_read_with_the_content_beside_it_and_not_with_the_frame():
     icons = "<div><i class='icon-share'></i><i class='icon-like'></i></div>"
     before = page(below=icons + COMMENTS)
     assert verdict_of(before, before.replace("Comments (12)", "Comments (13)")) == "unchanged"
@@ -106,7 +95,7 @@ def test_an_icon_is_read_with_the_content_beside_it_and_not_with_the_frame() -> 
         ("3小时前", "昨天"),
     ],
 )
-def test_an_age_by_itself_is_none(was: str, now: str) -> None:
+def test_an_age_by_itself_is_none(was, now):
     before = page([*TEXT[:3], was, *TEXT[3:]])
     assert verdict_of(before, before.replace(was, now)) == "unchanged"
 
@@ -123,17 +112,16 @@ def test_an_age_by_itself_is_none(was: str, now: str) -> None:
         ("今天12度", "今天15度"),
     ],
 )
-def test_any_other_line_of_the_text_is_one_with_both_wordings(was: str, now: str) -> None:
+def test_any_other_line_of_the_text_is_one_with_both_wordings(was, now):
     before = page([*TEXT[:3], was, *TEXT[3:]])
     with Deduplicator() as dedup:
         dedup.add(URL, before)
         found = dedup.add(URL, before.replace(was, now))
     assert found.verdict == "changed"
-    assert found.changes is not None
     assert found.changes.replaced == [(was, now)]
 
 
-def test_a_change_is_named_in_sentences() -> None:
+def test_a_change_is_named_in_sentences():
     before = ["It rained all day.", "12 people came.", "Nobody had expected that.", "The mayor spoke."]
     now = ["It rained all day.", "14 people came.", "The mayor spoke.", "Trams were late, too."]
     assert changes_between(before, now) == Changes(
@@ -143,30 +131,28 @@ def test_a_change_is_named_in_sentences() -> None:
     )
 
 
-def test_the_difference_of_a_long_sentence_is_in_what_is_recorded() -> None:
+def test_the_difference_of_a_long_sentence_is_in_what_is_recorded():
     before, after = (" ".join(f"{name}{n}" for n in range(60)) for name in ("word", "more"))
     long = f"They said that {before} cost 12 EUR {after}."
     with Deduplicator() as dedup:
         dedup.add(URL, page([long, *TEXT]))
         changes = dedup.add(URL, page([long.replace("12 EUR", "14 EUR"), *TEXT])).changes
-    assert changes is not None
     ((old, new),) = changes.replaced
     assert "12 EUR" in old
     assert "14 EUR" in new
     assert len(old) <= 200
 
 
-def test_a_changed_page_may_repeat_another() -> None:
+def test_a_changed_page_may_repeat_another():
     with Deduplicator() as dedup:
         dedup.add(URL, page())
         dedup.add("http://other.example/", page(story(2)))
         found = dedup.add(URL, page(story(2)))
         assert (found.verdict, found.original_url) == ("duplicate", "http://other.example/")
-        assert found.changes is not None
         assert found.changes.replaced
 
 
-def test_a_page_that_is_made_of_what_other_pages_have_may_change_its_title() -> None:
+def test_a_page_that_is_made_of_what_other_pages_have_may_change_its_title():
     """That is too little to find another page by, not to compare the page with itself."""
     parts = [[story(100 + 5 * column + row, 1)[0] for row in range(5)] for column in range(4)]
     pages = {
@@ -185,18 +171,11 @@ def test_a_page_that_is_made_of_what_other_pages_have_may_change_its_title() -> 
 # --- crawls
 
 
-def crawled(folder: Path, steps: list[dict[str, Any]], **settings: Any) -> Outcome:
-    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | settings, afresh=True)
-    outcome = run_job(folder, command)
-    assert outcome.problems == []
-    return outcome
-
-
 DROP = {"DEDUP_UNCHANGED": "drop"}
 
 
 @pytest.fixture
-def paper(site: Site) -> Callable[[], list[dict[str, Any]]]:
+def paper(site):
     """A paper of five pages; each call brings the steps of a crawl."""
     for n in range(5):
         site.add(f"/{n}", article(f"page {n}", story(n)))
@@ -204,14 +183,14 @@ def paper(site: Site) -> Callable[[], list[dict[str, Any]]]:
 
 
 @pytest.mark.every_scrapy
-def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_path: Path, paper) -> None:
-    first = crawled(tmp_path, paper(), **DROP)
+def test_with_drop_the_second_feed_has_what_is_new_or_changed(site, tmp_path, paper):
+    first = stepped(tmp_path, paper(), **DROP)
     assert len(first.kept) == 5
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     # Another menu is no change.
     site.add("/2", article("page two", story(2)))
     new = site.add("/new", article("new", story(9)))
-    second = crawled(tmp_path, [*paper(), {"url": new}], **DROP)
+    second = stepped(tmp_path, [*paper(), {"url": new}], **DROP)
     assert second.kept == [site.url("/1"), new]
     assert sorted(item["url"] for item in second.dropped) == sorted(site.url(f"/{n}") for n in (0, 2, 3, 4))
     assert {item["why"] for item in second.dropped} == {f"{item['url']} is unchanged" for item in second.dropped}
@@ -226,15 +205,15 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site: Site, tmp_pa
     assert re.search(r"^    unchanged, items dropped +4$", second.log, re.MULTILINE)
     assert re.search(r"^    kept +2$", second.log, re.MULTILINE)
     # A third crawl finds all of them as they were.
-    third = crawled(tmp_path, [*paper(), {"url": new}], **DROP)
+    third = stepped(tmp_path, [*paper(), {"url": new}], **DROP)
     assert third.kept == []
     assert len(third.dropped) == 6
 
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop", "tag"])
-def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path: Path, paper, unchanged: str) -> None:
+def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path, paper, unchanged):
     for price in (12, 14):
-        found = crawled(
+        found = stepped(
             tmp_path,
             [{**step, "cb_kwargs": {"price": price}} for step in paper()],
             DEDUP_UNCHANGED=unchanged,
@@ -244,20 +223,20 @@ def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path
     assert all(r["changes"]["values"] == [("price", "12", "14")] for r in changed)
 
 
-def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
-    def steps(price: str) -> list[dict[str, Any]]:
+def test_an_item_with_another_value_is_kept(tmp_path, paper):
+    def steps(price):
         return [{**step, "cb_kwargs": {"price": price}} for step in paper()]
 
-    crawled(tmp_path, steps("12 EUR"), **DROP)
-    assert crawled(tmp_path, steps("12 EUR"), **DROP).kept == []
-    other = crawled(tmp_path, steps("14 EUR"), **DROP)
+    stepped(tmp_path, steps("12 EUR"), **DROP)
+    assert stepped(tmp_path, steps("12 EUR"), **DROP).kept == []
+    other = stepped(tmp_path, steps("14 EUR"), **DROP)
     assert len(other.kept) == 5
     changed = [r for r in other.records if r.get("verdict") == "changed"]
     assert len(changed) == 5
     assert all(r["changes"]["values"] == [("price", "12 EUR", "14 EUR")] for r in changed)
-    assert crawled(tmp_path, steps("14 EUR"), **DROP).kept == []
+    assert stepped(tmp_path, steps("14 EUR"), **DROP).kept == []
     # One that is gone is another item, too.
-    assert len(crawled(tmp_path, paper(), **DROP).kept) == 5
+    assert len(stepped(tmp_path, paper(), **DROP).kept) == 5
 
 
 @pytest.mark.parametrize(
@@ -269,13 +248,13 @@ def test_an_item_with_another_value_is_kept(tmp_path: Path, paper) -> None:
     ],
     ids=["struck", "picture", "no words"],
 )
-def test_an_item_whose_markup_has_changed_is_kept(tmp_path: Path, paper, was: str, now: str) -> None:
-    def steps(html: str) -> list[dict[str, Any]]:
+def test_an_item_whose_markup_has_changed_is_kept(tmp_path, paper, was, now):
+    def steps(html):
         return [{**step, "cb_kwargs": {"html": html}} for step in paper()]
 
-    crawled(tmp_path, steps(was), **DROP)
-    assert crawled(tmp_path, steps(was), **DROP).kept == []
-    found = crawled(tmp_path, steps(now), **DROP)
+    stepped(tmp_path, steps(was), **DROP)
+    assert stepped(tmp_path, steps(was), **DROP).kept == []
+    found = stepped(tmp_path, steps(now), **DROP)
     assert len(found.kept) == 5
     changes = [record["changes"] for record in found.records if record.get("verdict") == "changed"]
     # Where no sentence shows it, the field is named.
@@ -291,10 +270,10 @@ def test_an_item_whose_markup_has_changed_is_kept(tmp_path: Path, paper, was: st
         ("a - b", "a + b"),
     ],
 )
-def test_what_may_be_a_count_for_the_page_is_none_in_its_item(site: Site, tmp_path: Path, was: str, now: str) -> None:
+def test_what_may_be_a_count_for_the_page_is_none_in_its_item(site, tmp_path, was, now):
     """Where an item has it, it is what the project wants."""
 
-    def crawl(line: str) -> Outcome:
+    def crawl(line):
         url = site.add("/a", article("a", [*story(1), line, *story(2, 1)]))
         command = write_job(tmp_path, "test_changed.Paper", urls=url, settings=FEED | DROP, afresh=True)
         return run_job(tmp_path, command)
@@ -305,34 +284,29 @@ def test_what_may_be_a_count_for_the_page_is_none_in_its_item(site: Site, tmp_pa
     assert len(crawl(now).dropped) == 1
 
 
-def test_one_request_may_want_its_page_in_any_case(site: Site, tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), **DROP)
+def test_one_request_may_want_its_page_in_any_case(site, tmp_path, paper):
+    stepped(tmp_path, paper(), **DROP)
     steps = paper()
     steps[2]["meta"] = {"dedup": {"unchanged": "keep"}}
     steps[3]["meta"] = {"dedup": False}
-    assert crawled(tmp_path, steps, **DROP).kept == [site.url("/2"), site.url("/3")]
+    assert stepped(tmp_path, steps, **DROP).kept == [site.url("/2"), site.url("/3")]
 
 
 @pytest.mark.parametrize(
     "settings", [{"DEDUP_SCOPE": "crawl"}, {"FEEDS": {"f.jsonl": {"format": "jsonlines", "overwrite": True}}}]
 )
-def test_where_no_earlier_page_counts_it_has_no_effect_and_says_so(tmp_path: Path, paper, settings) -> None:
+def test_where_no_earlier_page_counts_it_has_no_effect_and_says_so(tmp_path, paper, settings):
     for _ in range(2):
-        outcome = crawled(tmp_path, paper(), **DROP, **settings)
+        outcome = stepped(tmp_path, paper(), **DROP, **settings)
         assert len(outcome.kept) == 5
     assert "DEDUP_UNCHANGED=drop has no effect in this scope" in outcome.log
 
 
-def test_a_dry_run_drops_nothing(tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper())
-    assert len(crawled(tmp_path, paper(), **DROP, DEDUP_ACTION="dry-run").kept) == 5
-
-
 @pytest.mark.parametrize("settings", [{"DEDUP_UNCHANGED": "tag"}, {"DEDUP_ACTION": "tag"}])
-def test_items_bear_what_became_of_their_page(site: Site, tmp_path: Path, paper, settings) -> None:
-    crawled(tmp_path, paper(), **settings)
+def test_items_bear_what_became_of_their_page(site, tmp_path, paper, settings):
+    stepped(tmp_path, paper(), **settings)
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
-    second = crawled(tmp_path, paper(), **settings)
+    second = stepped(tmp_path, paper(), **settings)
     tags = {item["url"]: item.get("dedup", {}).get("verdict") for item in second.items}
     changed = "changed" if "DEDUP_ACTION" in settings else None
     assert tags == {site.url(f"/{n}"): changed if n == 1 else "unchanged" for n in range(5)}
@@ -341,16 +315,16 @@ def test_items_bear_what_became_of_their_page(site: Site, tmp_path: Path, paper,
 # --- scrapy dedup changes
 
 
-def kept(folder: Path) -> tuple[str, str]:
+def kept(folder):
     """Return the option that names records which are kept from crawl to crawl."""
     return "-s", f"DEDUP_LOG={folder / 'kept.jsonl'}"
 
 
-def changes(folder: Path, *options: str) -> dict[str, set[str]]:
+def changes(folder, *options):
     """Return the paths of each kind of change."""
     shown = run_scrapy(folder, "dedup", "changes", "--json", *kept(folder), *options)
     assert shown.returncode == 0, shown.stderr
-    found: dict[str, set[str]] = {}
+    found = {}
     for line in shown.stdout.splitlines():
         change = json.loads(line)
         found.setdefault(change["change"], set()).add("/" + change["url"].rpartition("/")[2])
@@ -358,15 +332,15 @@ def changes(folder: Path, *options: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.every_scrapy
-def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+def test_changes_names_what_became_of_each_page(site, tmp_path, paper):
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     site.add("/2", Answer("gone", status=404))
     site.add("/new", article("new", story(9)))
     copy = site.add("/copy", blog("copy", story(9)), host=1)
     urls = [*map(site.url, ("/0", "/1", "/2", "/new")), copy]
     steps = [{"url": url, "meta": {"handle_httpstatus_list": [404]}} for url in urls]
-    crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     expected = {
         "new": {"/new", "/copy"},
         "changed": {"/1"},
@@ -380,7 +354,7 @@ def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, pape
     assert "unchanged 1" in shown
     assert f"  {copy} repeats {site.url('/new')}\n" in shown
     # Over several crawls, a page is named by what became of it in all.
-    crawled(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     assert changes(tmp_path) == {"unchanged": {"/0", "/1", "/new", "/copy"}, "not seen": {"/3", "/4"}}
     first = json.loads((tmp_path / "kept.jsonl").read_text().splitlines()[0])["crawl"]
     assert changes(tmp_path, "--since", first) == expected
@@ -391,50 +365,50 @@ def test_changes_names_what_became_of_each_page(site: Site, tmp_path: Path, pape
     assert len(target.read_text().splitlines()) == 7
 
 
-def test_changes_names_what_is_gone_once_and_what_repeats_another_page_now(site: Site, tmp_path: Path, paper) -> None:
+def test_changes_names_what_is_gone_once_and_what_repeats_another_page_now(site, tmp_path, paper):
     log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
     copy = site.add("/copy", blog("copy", story(0)), host=1)
     steps = [*paper(), {"url": copy}, {"url": site.url("/gone"), "meta": {"handle_httpstatus_list": [404]}}]
     site.add("/gone", article("gone", story(8)))
-    crawled(tmp_path, steps, **log)
+    stepped(tmp_path, steps, **log)
     # One is a copy of another page now, one was a copy before.
     site.add("/4", article("page 3", story(3)))
     site.add("/copy", blog("own", story(7)), host=1)
     site.add("/gone", Answer("gone", status=404))
-    crawled(tmp_path, steps, **log)
+    stepped(tmp_path, steps, **log)
     expected = {"changed": {"/4", "/copy"}, "unchanged": {"/0", "/1", "/2", "/3"}}
     assert changes(tmp_path) == expected | {"gone": {"/gone"}}
-    crawled(tmp_path, steps, **log)
+    stepped(tmp_path, steps, **log)
     assert changes(tmp_path) == {"unchanged": {f"/{name}" for name in (0, 1, 2, 3, 4, "copy")}}
 
 
-def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"), CLOSESPIDER_PAGECOUNT=2)
+def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path, paper):
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"), CLOSESPIDER_PAGECOUNT=2)
     assert "not seen" not in changes(tmp_path)
 
 
-def test_without_records_of_new_pages_no_page_is_called_new_that_the_store_has(tmp_path: Path, paper) -> None:
+def test_without_records_of_new_pages_no_page_is_called_new_that_the_store_has(tmp_path, paper):
     for _ in range(2):
-        crawled(tmp_path, paper(), DEDUP_LOG=f"{tmp_path / 'kept.jsonl'}?new=0")
+        stepped(tmp_path, paper(), DEDUP_LOG=f"{tmp_path / 'kept.jsonl'}?new=0")
     assert changes(tmp_path) == {"unchanged": {f"/{n}" for n in range(5)}}
     assert "leaves out new pages" in run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stderr
 
 
-def test_without_two_crawls_there_is_nothing_to_compare(tmp_path: Path, paper) -> None:
-    crawled(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+def test_without_two_crawls_there_is_nothing_to_compare(tmp_path, paper):
+    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
     assert shown.returncode == 3
     assert "no two crawls" in shown.stderr
 
 
-def test_a_change_is_written_with_its_field_and_both_wordings(site: Site, tmp_path: Path, paper) -> None:
+def test_a_change_is_written_with_its_field_and_both_wordings(site, tmp_path, paper):
     log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
     site.add("/5", article("page 5", ["It costs 20 euros.", *story(5)]))
     steps = [*paper(), {"url": site.url("/5")}]
-    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps], **log)
+    stepped(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps], **log)
     site.add("/5", article("page 5", ["It costs 25 euros.", *story(5), "Seats are left."]))
-    crawled(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps], **log)
+    stepped(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps], **log)
     target = tmp_path / "changes.jsonl"
     assert run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "-o", str(target)).returncode == 0
     found = {line["url"]: line for line in map(json.loads, target.read_text().splitlines())}
@@ -450,12 +424,10 @@ def test_a_change_is_written_with_its_field_and_both_wordings(site: Site, tmp_pa
 
 
 @pytest.mark.parametrize("scope", [{"DEDUP_SCOPE": "crawl"}, {"FEEDS": {"f.jsonl": {"overwrite": True}}}])
-def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(
-    site: Site, tmp_path: Path, paper, scope: dict[str, Any]
-) -> None:
+def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(site, tmp_path, paper, scope):
     copy = site.add("/copy", blog("copy", story(0)), host=1)
     for _ in range(2):
-        crawled(tmp_path, [*paper(), {"url": copy}], DEDUP_LOG=str(tmp_path / "kept.jsonl"), **scope)
+        stepped(tmp_path, [*paper(), {"url": copy}], DEDUP_LOG=str(tmp_path / "kept.jsonl"), **scope)
         site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     assert changes(tmp_path) == {"not compared": {*(f"/{n}" for n in range(5)), "/copy"}}
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))

@@ -1,37 +1,24 @@
 """An original is what this crawl finds: if it has changed or is gone, what was dropped for its old text comes back."""
 
-from __future__ import annotations
-
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import IN_ORDER, run_job, write_job
+from crawling import IN_ORDER, stepped
 from local_site import Answer, redirect
 from prose import article, blog, story
-from test_crashes import FEED
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from crawling import Outcome
-    from local_site import Site
 
 TOLD = [*story(1), "It costs 20 euros."]
 
 
-def crawled(folder: Path, urls: list[str], **settings: Any) -> Outcome:
+def crawled(folder, urls, **settings):
     steps = [{"url": url, "meta": {"handle_httpstatus_list": [404, 410]}} for url in urls]
-    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | IN_ORDER | settings, afresh=True)
-    outcome = run_job(folder, command)
-    assert outcome.problems == []
-    return outcome
+    return stepped(folder, steps, **IN_ORDER, **settings)
 
 
 @pytest.mark.parametrize("host", [0, 1], ids=["one site", "two sites"])
 @pytest.mark.parametrize("becomes", ["another text", "another price", "404", "410", "redirected"])
 @pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["original first", "copy first"])
-def test_the_copy_is_in_the_feed(tmp_path: Path, site: Site, host: int, becomes: str, order: tuple[int, int]) -> None:
+def test_the_copy_is_in_the_feed(tmp_path, site, host, becomes, order):
     copied = article("The story", TOLD) if host == 0 else blog("The story", TOLD)
     urls = [
         site.add("/own", article("The story", TOLD)),
@@ -39,7 +26,7 @@ def test_the_copy_is_in_the_feed(tmp_path: Path, site: Site, host: int, becomes:
     ]
     first = crawled(tmp_path, urls)
     assert (first.kept, len(first.dropped)) == (urls[:1], 1)
-    now: Any = Answer(status=int(becomes)) if becomes.isdecimal() else article("The story", [*TOLD[:2], *story(2, 6)])
+    now = Answer(status=int(becomes)) if becomes.isdecimal() else article("The story", [*TOLD[:2], *story(2, 6)])
     if becomes == "another price":
         now = article("The story", [*story(1), "It costs 25 euros."])
     if becomes == "redirected":
@@ -51,7 +38,7 @@ def test_the_copy_is_in_the_feed(tmp_path: Path, site: Site, host: int, becomes:
 
 @pytest.mark.parametrize("action", ["tag", "dry-run"])
 @pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["original first", "copy first"])
-def test_what_was_not_dropped_is_not_released(tmp_path: Path, site: Site, action: str, order: tuple[int, int]) -> None:
+def test_what_was_not_dropped_is_not_released(tmp_path, site, action, order):
     urls = [site.add("/own", article("The story", TOLD)), site.add("/copy", blog("The story", TOLD), host=1)]
     assert len(crawled(tmp_path, urls).dropped) == 1
     site.add("/own", article("The story", [*TOLD[:2], *story(2, 6)]))

@@ -1,7 +1,5 @@
 """A program's bytes and a crawl's are read as the same text, whether they declare their encoding or not."""
 
-from __future__ import annotations
-
 import random
 from importlib.metadata import version
 
@@ -48,7 +46,7 @@ ENCODINGS = [
 DETECTS = tuple(map(int, version("scrapy").split(".")[:2])) >= (2, 19)
 
 
-def told(language: str, seed: int, paragraphs: int = 6) -> list[str]:
+def told(language, seed, paragraphs=6):
     """Return the paragraphs of a story that no other *seed* tells."""
     pause, words = WORDS[language]
     rng, gap = random.Random(f"{language}{seed}"), " " if language in {"ru", "el", "ko", "fr"} else ""
@@ -58,7 +56,7 @@ def told(language: str, seed: int, paragraphs: int = 6) -> list[str]:
     ]
 
 
-def page(language: str, seed: int) -> str:
+def page(language, seed):
     """Return a page that declares no encoding."""
     return article("x", told(language, seed)).replace("<meta charset='utf-8'>", "")
 
@@ -70,9 +68,7 @@ def page(language: str, seed: int) -> str:
     st.binary(max_size=20),
     st.sampled_from([HtmlResponse, TextResponse]),
 )
-def test_a_program_reads_the_text_that_a_crawl_reads(
-    written: tuple[str, str], seed: int, declared: str, damage: bytes, kind: type[TextResponse]
-) -> None:
+def test_a_program_reads_the_text_that_a_crawl_reads(written, seed, declared, damage, kind):
     language, encoding = written
     html, header = page(language, seed), None
     name = {"wrong": "iso-8859-5", "unknown": "x-bogus"}.get(declared, encoding)
@@ -87,7 +83,7 @@ def test_a_program_reads_the_text_that_a_crawl_reads(
     assert decoded(body, header) == kind("http://a.example/", body=body, headers=headers).text
 
 
-def test_a_codec_that_is_declared_late_is_no_charset_either() -> None:
+def test_a_codec_that_is_declared_late_is_no_charset_either():
     filler = "<meta name='a' content='b'>" * 60
     with Deduplicator() as dedup:
         html = article("x", story(1)).replace("<meta charset='utf-8'>", f"{filler}<meta charset='punycode'>")
@@ -96,7 +92,7 @@ def test_a_codec_that_is_declared_late_is_no_charset_either() -> None:
 
 @pytest.mark.skipif(not DETECTS, reason="older versions of Scrapy take all undeclared encodings for cp1252")
 @pytest.mark.parametrize(("language", "encoding"), [("ja", "shift_jis"), ("ru", "cp1251")])
-def test_a_program_finds_what_a_crawl_has_kept_in_an_undeclared_encoding(site, crawl, language, encoding) -> None:
+def test_a_program_finds_what_a_crawl_has_kept_in_an_undeclared_encoding(site, crawl, language, encoding):
     url = site.add("/a", Answer(page(language, 1).encode(encoding), headers={"Content-Type": "text/html"}))
     outcome = crawl("sample_spiders.Steps", steps=[{"url": url}])
     with Deduplicator(store_uri(outcome.folder)) as dedup:

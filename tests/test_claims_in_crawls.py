@@ -1,7 +1,5 @@
 """Nothing is lost with its original: whether the first copy is kept, dropped or fails, one copy is kept."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import random
@@ -9,8 +7,7 @@ import re
 import threading
 
 import pytest
-from crawling import Running, run_job, write_job
-from local_site import PATIENCE, Answer, wait_until
+from local_site import PATIENCE, Answer
 from prose import article, blog, several, story
 from sample_spiders import held
 from scrapy import signals
@@ -220,21 +217,6 @@ def test_items_of_a_page_wait_together_and_come_in_their_order(site, crawl, most
     assert {item["url"] for item in outcome.items} == {pages[0]}
     assert [item["text"] for item in outcome.dropped] == [" ".join(story(n)) for n in range(4)]
     assert outcome.stats["dedup/waits"] == 1
-    assert outcome.problems == []
-
-
-def test_a_crash_voids_the_claims_that_are_open(site, tmp_path):
-    (a, b), (c, d) = pair(site, 1), pair(site, 2)
-    settings = {**FATES, "HOLD_UNTIL": {"never": 1}}
-    steps = [{"url": a}, {"url": c, "cb_kwargs": {"fate": "hold"}}]
-    with Running(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=settings)) as running:
-        wait_until((tmp_path / "held").exists)
-        crashed = running.kill()
-    assert crashed.kept == [a]
-    steps = [{"url": url} for url in (b, d, c)]
-    outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, afresh=True))
-    assert outcome.kept == [d]
-    assert {r["url"]: r["original_url"] for r in outcome.records} == {b: a, c: d}
     assert outcome.problems == []
 
 

@@ -1,28 +1,22 @@
 """``scrapy dedup compare``: methods side by side on pages of one's own, as a user runs it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma
 import sys
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from benchmarks import corpus as benchmark
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story, zh_story
-from test_commands import Output, record, run_here, write_log
+from test_commands import record, run_here, write_log
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.methods.compare.corpus import CorpusPage
 from dedup_middleware.methods.compare.results import scores
 from dedup_middleware.methods.compare.run import Sweep
 from dedup_middleware.methods.method import METHODS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 THEIRS = '''
 """Methods of another package, each so simple that its results are known beforehand."""
@@ -90,7 +84,7 @@ KEYS = ["method", "precision", "recall", "f1", "lost", "ms_per_page", "bytes_per
 
 
 @pytest.fixture(autouse=True)
-def _installed(install) -> None:
+def _installed(install):
     """Have the packages of methods installed."""
     names = ["Exact", "Overlap", "Length", "Learner", "Failing", "Dying"]
     install("methods", THEIRS, **{name.lower(): name for name in names})
@@ -98,13 +92,13 @@ def _installed(install) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _measured_here(request: pytest.FixtureRequest) -> None:
+def _measured_here(request):
     """Measure in this process, unless the test is about the processes of methods."""
     if not request.node.get_closest_marker("processes"):
         request.getfixturevalue("measured_here")
 
 
-def rows() -> list[dict[str, Any]]:
+def rows():
     """Return three stories: one on three pages, of which one is half new, one on two, and one alone."""
     half = [*story(1)[:3], *story(4)[:3]]
     pages = {
@@ -121,7 +115,7 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def write(path: Path, pages: list[dict[str, Any]]) -> Path:
+def write(path, pages):
     opened = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
     with opened(path, "wt", encoding="utf8") as file:
         file.writelines(f"{json.dumps(page, ensure_ascii=False)}\n" for page in pages)
@@ -129,37 +123,37 @@ def write(path: Path, pages: list[dict[str, Any]]) -> Path:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
+def corpus(tmp_path):
     return write(tmp_path / "pages.jsonl", rows())
 
 
 @pytest.fixture
-def unlabelled(tmp_path: Path) -> Path:
+def unlabelled(tmp_path):
     pages = [{"url": f"http://{page['host']}/", "html": page["html"]} for page in rows()]
     return write(tmp_path / "mine.jsonl", pages)
 
 
-def compare(corpus: Path, *arguments: str) -> Output:
+def compare(corpus, *arguments):
     """Run the command in this process."""
     return run_here("compare", str(corpus), *arguments, folder=corpus.parent)
 
 
-def methods(*names: str) -> list[str]:
+def methods(*names):
     return [word for name in names for word in ("--method", name)]
 
 
-def columns(text: str, first: int, last: int) -> list[list[str]]:
+def columns(text, first, last):
     return [line.split()[first:last] for line in text.splitlines()]
 
 
-def by_method(said: Output) -> dict[str, dict[str, Any]]:
+def by_method(said):
     assert said.exit_status == 0, said.err
     return {row["method"]: row for row in json.loads(said.out)}
 
 
 class TestScores:
     @pytest.mark.processes
-    def test_the_drops_of_each_method_are_scored_beside_its_costs(self, corpus: Path) -> None:
+    def test_the_drops_of_each_method_are_scored_beside_its_costs(self, corpus):
         found = by_method(compare(corpus, "--pure", "--json", *methods("exact", "overlap", "length")))
         assert all(list(row) == KEYS for row in found.values())
         assert {name: [row[key] for key in KEYS[1:5]] for name, row in found.items()} == {
@@ -174,7 +168,7 @@ class TestScores:
         assert found["exact"]["bytes_per_page"] == 17
         assert all(row["ms_per_page"] > 0 and row["peak_mb"] >= 0 for row in found.values())
 
-    def test_methods_are_compared_with_checks_by_default(self, corpus: Path) -> None:
+    def test_methods_are_compared_with_checks_by_default(self, corpus):
         found = by_method(compare(corpus, "--json", "--fit", "1", *methods("exact", "length", "learner")))
         dropped = {name: (row["precision"], row["recall"], row["lost"]) for name, row in found.items()}
         assert dropped["exact"] == dropped["learner"] == (1.0, 0.6667, 0)
@@ -184,12 +178,12 @@ class TestScores:
         assert dropped["clauses"][1] >= 0.6667
 
     @pytest.mark.processes
-    def test_every_method_is_compared_if_none_is_named(self, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_every_method_is_compared_if_none_is_named(self, corpus, monkeypatch):
         monkeypatch.setattr(METHODS, "ours", {})
         said = compare(corpus, "--pure").out
         assert columns(said, 0, 1)[1:] == [["clauses"], ["exact"], ["learner"], ["length"], ["overlap"]]
 
-    def test_a_method_that_learns_does_so_from_the_first_pages(self, corpus: Path) -> None:
+    def test_a_method_that_learns_does_so_from_the_first_pages(self, corpus):
         said = [compare(corpus, "--pure", "--json", "--fit", fit, *methods("learner")) for fit in ("0", "0.2", "1")]
         # It has learned the first story, which is enough for its copy, or all.
         assert [by_method(each)["learner"]["recall"] for each in said] == [0.3333, 0.3333, 0.6667]
@@ -210,7 +204,7 @@ page_lists = st.lists(
 
 
 @given(page_lists)
-def test_scores_are_those_of_the_benchmarks(drawn) -> None:
+def test_scores_are_those_of_the_benchmarks(drawn):
     pages = [CorpusPage(str(n), "", cluster, optional) for n, (cluster, optional, _) in enumerate(drawn)]
     originals = [n if original is None else original % len(drawn) for n, (_, _, original) in enumerate(drawn)]
     theirs = [benchmark.CorpusPage(p.id, "", (), "", "", p.cluster or "", "", p.is_optional) for p in pages]
@@ -221,7 +215,7 @@ def test_scores_are_those_of_the_benchmarks(drawn) -> None:
 
 
 class TestCorpora:
-    def test_a_corpus_may_be_packed(self, tmp_path: Path) -> None:
+    def test_a_corpus_may_be_packed(self, tmp_path):
         for suffix in (".gz", ".xz"):
             corpus = write(tmp_path / f"pages{suffix}", rows())
             assert "0.6667" in compare(corpus, "--pure", *methods("clauses")).out
@@ -241,7 +235,7 @@ class TestCorpora:
             ('{"html": "a", "cluster": 1}\n{"html": "a"}\n', ["line 2", "Label all pages, or none"]),
         ],
     )
-    def test_a_mistake_in_a_corpus_is_a_line(self, tmp_path: Path, text: str, words: list[str]) -> None:
+    def test_a_mistake_in_a_corpus_is_a_line(self, tmp_path, text, words):
         corpus = tmp_path / "bad.jsonl"
         corpus.write_text(text)
         compare(corpus, *methods("clauses")).refused(str(corpus), *words)
@@ -255,21 +249,19 @@ class TestCorpora:
             ("c.jsonl", b"{\xff}", ["near line 1", "can't decode byte 0xff"]),
         ],
     )
-    def test_a_file_that_cannot_be_read_is_a_line(
-        self, tmp_path: Path, name: str, content: bytes | None, words: list[str]
-    ) -> None:
+    def test_a_file_that_cannot_be_read_is_a_line(self, tmp_path, name, content, words):
         if content is not None:
             (tmp_path / name).write_bytes(content)
         compare(tmp_path / name, *methods("clauses")).refused(name, *words)
 
-    def test_a_log_of_records_contains_no_pages(self, tmp_path: Path) -> None:
+    def test_a_log_of_records_contains_no_pages(self, tmp_path):
         write_log(tmp_path / "records.jsonl", record("http://a/"))
         said = compare(tmp_path / "records.jsonl", *methods("clauses"))
         said.refused("these are records, which contain no pages", "HTTPCACHE_ENABLED=True")
 
 
 class TestPagesWithoutClusters:
-    def test_methods_are_compared_with_each_other(self, unlabelled: Path) -> None:
+    def test_methods_are_compared_with_each_other(self, unlabelled):
         said = compare(unlabelled, "--pure", *methods("exact", "length"))
         costs, agreement, disputed = said.out.strip().split("\n\n")
         assert columns(costs, 0, 2) == [["method", "drops"], ["clauses", "2"], ["exact", "2"], ["length", "4"]]
@@ -284,7 +276,7 @@ class TestPagesWithoutClusters:
             ["http://other.test/", "3", "1", "2"],
         ]
 
-    def test_the_same_as_json(self, unlabelled: Path) -> None:
+    def test_the_same_as_json(self, unlabelled):
         said = json.loads(compare(unlabelled, "--pure", "--json", *methods("length")).out)
         assert [list(row) for row in said["methods"]] == [KEYS, KEYS]
         assert {row["f1"] for row in said["methods"]} == {None}
@@ -303,10 +295,10 @@ class TestMethodsThatCannotBeMeasured:
             ("overlap:share=much", ["a number for share"]),
         ],
     )
-    def test_a_wrong_choice_is_a_line(self, corpus: Path, choice: str, words: list[str]) -> None:
+    def test_a_wrong_choice_is_a_line(self, corpus, choice, words):
         compare(corpus, *methods(choice)).refused(*words)
 
-    def test_a_method_whose_package_is_missing_is_left_out(self, corpus: Path) -> None:
+    def test_a_method_whose_package_is_missing_is_left_out(self, corpus):
         said = compare(corpus, "--pure", *methods("needy", "exact"))
         assert columns(said.out, 0, 1) == [["method"], ["clauses"], ["exact"]]
         (line,) = said.err.splitlines()
@@ -316,7 +308,7 @@ class TestMethodsThatCannotBeMeasured:
 
     @pytest.mark.processes
     @pytest.mark.parametrize(("name", "words"), [("failing", "ZeroDivisionError"), ("dying", "out of breath")])
-    def test_a_method_that_fails_spoils_no_other(self, corpus: Path, name: str, words: str) -> None:
+    def test_a_method_that_fails_spoils_no_other(self, corpus, name, words):
         said = compare(corpus, "--pure", *methods(name, "exact"))
         assert columns(said.out, 0, 1) == [["method"], ["clauses"], ["exact"]]
         failed, summary = said.err.splitlines()
@@ -327,7 +319,7 @@ class TestMethodsThatCannotBeMeasured:
 
 
 class TestSweeps:
-    def test_each_value_of_an_option_is_scored(self, corpus: Path) -> None:
+    def test_each_value_of_an_option_is_scored(self, corpus):
         said = compare(corpus, "--pure", "--sweep", "overlap:share=0.3..0.9:0.3")
         assert [line.split() for line in said.out.splitlines()] == [
             ["share", "precision", "recall", "F1", "lost"],
@@ -349,7 +341,7 @@ class TestSweeps:
             ("m:a=2..2", ["2"]),
         ],
     )
-    def test_its_values(self, text: str, values: list[str]) -> None:
+    def test_its_values(self, text, values):
         assert Sweep(text).values == values
         assert Sweep(text.replace("m:", "m:bits=128,")).choices == [f"m:bits=128,a={value}" for value in values]
 
@@ -360,7 +352,7 @@ class TestSweeps:
             *("m:a=2..1", "m:a=1..2:0", "m:a=1..2:-1", "m:a=0..999"),
         ],
     )
-    def test_an_invalid_sweep(self, text: str) -> None:
+    def test_an_invalid_sweep(self, text):
         with pytest.raises(ConfigError, match=r"is not a sweep\. Write METHOD|invalid range|has 1000 values"):
             Sweep(text)
 
@@ -375,7 +367,8 @@ class TestFiles:
             (["--method", "exact"], "pdf", b"%PDF"),
         ],
     )
-    def test_a_picture_is_drawn(self, corpus: Path, arguments, suffix: str, start: bytes) -> None:
+    def test_a_picture_is_drawn(self, corpus, arguments, suffix, start):
+        pytest.importorskip("matplotlib")
         said = compare(corpus, "--pure", "--plot", f"drawn.{suffix}", *arguments)
         assert (said.exit_status, said.err) == (0, "")
         assert (corpus.parent / f"drawn.{suffix}").read_bytes().startswith(start)
@@ -388,20 +381,22 @@ class TestFiles:
             (["--plot", "drawn.txt"], "is not a picture. Give it a name that ends in .png or .svg or .pdf"),
         ],
     )
-    def test_options_that_cannot_work_are_a_line(self, corpus: Path, arguments: list[str], words: str) -> None:
+    def test_options_that_cannot_work_are_a_line(self, corpus, arguments, words):
+        pytest.importorskip("matplotlib")
         compare(corpus, *arguments).refused(words)
 
-    def test_pages_without_clusters_have_no_scores_to_draw(self, unlabelled: Path) -> None:
+    def test_pages_without_clusters_have_no_scores_to_draw(self, unlabelled):
+        pytest.importorskip("matplotlib")
         for arguments in (["--plot", "drawn.png", *methods("exact")], ["--sweep", "length:distance=0..1"]):
             compare(unlabelled, "--pure", *arguments).refused("has no clusters to score by")
 
-    def test_without_matplotlib_a_picture_is_refused(self, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_matplotlib_a_picture_is_refused(self, corpus, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         said = compare(corpus, "--plot", "drawn.png", *methods("clauses"))
         said.refused("--plot needs matplotlib", 'pip install "dedup-middleware[compare]"')
 
     @pytest.mark.processes
-    def test_no_other_file_is_left_behind(self, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_other_file_is_left_behind(self, corpus, tmp_path, monkeypatch):
         scratch = tmp_path / "scratch"
         scratch.mkdir()
         monkeypatch.setattr("tempfile.tempdir", str(scratch))
@@ -410,7 +405,7 @@ class TestFiles:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["pages.jsonl", "scratch"]
 
 
-def test_a_table_is_as_wide_as_the_terminal() -> None:
+def test_a_table_is_as_wide_as_the_terminal():
     from dedup_middleware.text.terminal import Table, rendered  # noqa: PLC0415 - as the command does, when asked
 
     table = Table(["method", "recall"], [["a method with a long name, and 中文", "0.5"], ["b", "1"]])

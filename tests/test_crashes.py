@@ -1,7 +1,5 @@
 """A crash loses no story: the next crawl releases the items that were dropped in favour of lost originals."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -16,14 +14,13 @@ from benchmarks.crashes import (
     settings_of,
     witness,
 )
-from crawling import Running, run_job, run_scrapy, write_job
+from crawling import FEED, Running, run_job, run_scrapy, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS, faults
 from local_site import Site, wait_until
 from prose import article, blog, story
 from scrapy.exporters import JsonLinesItemExporter
 from test_claims_in_crawls import FATES, pair
 
-FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 #: A feed that is on disk only when it ends.
 GZIP = {
     "FEEDS": {

@@ -1,7 +1,5 @@
 """What a user of the one ADDONS line sees of a crawl."""
 
-from __future__ import annotations
-
 import pytest
 from crawling import IN_ORDER
 from prose import article, blog, story, zh_story

@@ -1,9 +1,5 @@
 """Credits and datelines are left out of a text, links where templates differ; sentences that begin alike stay."""
 
-from __future__ import annotations
-
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +16,7 @@ Fine. A photo by Ann Moran hangs there.
 
 
 @pytest.mark.parametrize("line", SENTENCES.replace("\n", "").split("|"))
-def test_a_sentence_stays_as_it_is(line: str) -> None:
+def test_a_sentence_stays_as_it_is(line):
     assert [*without_credits([line])] == [line]
 
 
@@ -35,31 +31,12 @@ def test_a_sentence_stays_as_it_is(line: str) -> None:
         ("awww. nice", "awww. nice"),
     ],
 )
-def test_links_are_left_out(text: str, found: str) -> None:
+def test_links_are_left_out(text, found):
     assert [" ".join(each.split()) for each in without_links([text])] == [found]
 
 
 @given(st.lists(st.text() | st.text(alphabet="©()photo by: 12月日电[]A.-—新updated"), max_size=9))
-def test_any_text_is_read_and_nothing_is_added(paragraphs: list[str]) -> None:
+def test_any_text_is_read_and_nothing_is_added(paragraphs):
     found = [*without_links(without_credits(paragraphs))]
     assert len(found) <= len(paragraphs)
     assert set("".join(found)) <= {*"".join(paragraphs), " "}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A" * 200_000,
-        "A " * 100_000,
-        "a@" * 100_000,
-        "www." * 50_000,
-        "a" * 200_000 + "@",
-        "(" * 200_000,
-        "1月" * 99_999,
-    ],
-)
-def test_credits_are_found_in_linear_time(text: str) -> None:
-    began = time.process_time()
-    for _ in without_links(without_credits([text])):
-        pass
-    assert time.process_time() - began < 2

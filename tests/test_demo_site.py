@@ -1,14 +1,11 @@
 """The demo serves what its map says, and its spider keeps all of it when the plugin is off."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 from collections import defaultdict
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,10 +16,6 @@ from parsel import Selector
 from spiders.newspaper import PARTIAL_KINDS, SITES, Kind, Newspaper, site_map
 from spiders.reading import read_article
 
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator
-
 ROOT = Path(__file__).parent.parent
 SILENT_KINDS = {Kind.LIST, Kind.REDIRECT}
 PAGES = site_map()
@@ -31,12 +24,12 @@ BY_URL = {page.url: page for page in PAGES}
 
 
 @pytest.fixture(scope="module")
-def newspaper() -> Iterator[Newspaper]:
+def newspaper():
     with Newspaper() as running:
         yield running
 
 
-def get(newspaper: Newspaper, target: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+def get(newspaper, target, headers=None):
     """Request *target* once, a URL for a proxy or a path, following nothing."""
     connection = HTTPConnection(urlsplit(newspaper.proxy).netloc, timeout=PATIENCE)
     try:
@@ -47,7 +40,7 @@ def get(newspaper: Newspaper, target: str, headers: dict[str, str] | None = None
         connection.close()
 
 
-def test_the_map_has_every_kind_and_the_whole_of_each_story() -> None:
+def test_the_map_has_every_kind_and_the_whole_of_each_story():
     assert len(BY_URL) == len(PAGES)
     assert {page.kind for page in PAGES} == set(Kind)
     kinds = defaultdict(set)
@@ -56,7 +49,7 @@ def test_the_map_has_every_kind_and_the_whole_of_each_story() -> None:
     assert all(found - PARTIAL_KINDS for found in kinds.values())
 
 
-def test_every_page_is_served_and_every_article_is_read_from_its_template(newspaper: Newspaper) -> None:
+def test_every_page_is_served_and_every_article_is_read_from_its_template(newspaper):
     for page in PAGES:
         status, headers, body = get(newspaper, page.url)
         if page.kind is Kind.REDIRECT:
@@ -75,23 +68,23 @@ def test_every_page_is_served_and_every_article_is_read_from_its_template(newspa
             assert article["title"].startswith(page.title)
 
 
-def test_the_host_may_be_in_a_header_and_two_demos_run_at_once(newspaper: Newspaper) -> None:
+def test_the_host_may_be_in_a_header_and_two_demos_run_at_once(newspaper):
     with Newspaper() as second:
         assert second.proxy != newspaper.proxy
         statuses = [get(second, "/", {"Host": host})[0] for host in ("wire.example:80", "example.org")]
     assert statuses == [200, 404]
 
 
-def crawl(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def crawl(*arguments, env=None):
     settings = ["-s", "ADDONS={}", "-s", "FEEDS={}"]
     return scrapy("crawl", "news", *settings, *arguments, folder=ROOT, env={**os.environ, **(env or {})})
 
 
-def read_items(path: Path) -> list[dict[str, Any]]:
+def read_items(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_spider_crawls_one_site_and_so_many_articles(newspaper: Newspaper, tmp_path: Path) -> None:
+def test_the_spider_crawls_one_site_and_so_many_articles(newspaper, tmp_path):
     """Through a proxy, as from a machine that has no other way out."""
     site = SITES[4]
     arguments = ("-a", "limit=5", "-a", f"url={site.front_page}", "-O", str(tmp_path / "out.jsonl"))
@@ -102,7 +95,7 @@ def test_the_spider_crawls_one_site_and_so_many_articles(newspaper: Newspaper, t
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_with_the_plugin_no_story_is_lost_and_the_summary_adds_up(language: str, tmp_path: Path) -> None:
+def test_with_the_plugin_no_story_is_lost_and_the_summary_adds_up(language, tmp_path):
     own = [f"DEDUP_STORE=sqlite:{tmp_path / 'store'}", f"DEDUP_LOG={tmp_path / 'log.jsonl'}", "FEEDS={}"]
     # As it is recorded for `scrapy dedup compare`.
     own += ["HTTPCACHE_ENABLED=True", f"HTTPCACHE_DIR={tmp_path / 'cache'}"]
@@ -137,7 +130,7 @@ def test_with_the_plugin_no_story_is_lost_and_the_summary_adds_up(language: str,
 
 
 @pytest.mark.parametrize("argument", ["language=fr", "limit=0", "url=example.com"])
-def test_an_argument_that_cannot_be_used_ends_the_command_with_one_line(argument: str) -> None:
+def test_an_argument_that_cannot_be_used_ends_the_command_with_one_line(argument):
     run = crawl("-a", argument)
     (line,) = [line for line in run.stderr.splitlines() if "scrapy crawl news: " in line]
     assert run.returncode == 1

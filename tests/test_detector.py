@@ -1,12 +1,9 @@
 """The laws of the verdict, on a store in memory: what is dropped, and above all what is not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, Library
 from prose import story
@@ -14,13 +11,8 @@ from prose import story
 from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.urls import item_identity
 from dedup_middleware.errors import StoreError
-from dedup_middleware.model import Page, Scope, VerdictKind
-from dedup_middleware.reasons import Reason
+from dedup_middleware.model import Scope, VerdictKind
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
-from dedup_middleware.visits.states import Claim
-
-if TYPE_CHECKING:
-    import random
 
 NEW, UNCHANGED, CHANGED, DUPLICATE, RELATED, UNCHECKED, _ = VerdictKind
 
@@ -34,9 +26,7 @@ THRESHOLDS = st.sampled_from([0.51, 2 / 3, 0.8, 5 / 6, 1.0])
 
 
 @given(texts=st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), TEXTS), max_size=14), threshold=THRESHOLDS)
-def test_a_page_is_a_duplicate_only_of_one_kept_page_that_has_enough_of_its_text(
-    texts: list[tuple[str, frozenset[int]]], threshold: float
-) -> None:
+def test_a_page_is_a_duplicate_only_of_one_kept_page_that_has_enough_of_its_text(texts, threshold):
     library, kept = Library(threshold=threshold), dict[str, frozenset[int]]()
     for number, (host, text) in enumerate(texts):
         url = f"http://{host}/p{number}"
@@ -44,7 +34,6 @@ def test_a_page_is_a_duplicate_only_of_one_kept_page_that_has_enough_of_its_text
         if verdict.kind is not DUPLICATE:
             kept[url] = text
             continue
-        assert verdict.match is not None
         original = kept[verdict.match.original.url]
         assert verdict.match.score >= threshold
         # Most of it as it is written: of made words, none is nearly another one.
@@ -53,7 +42,7 @@ def test_a_page_is_a_duplicate_only_of_one_kept_page_that_has_enough_of_its_text
 
 
 @given(TEXT_LISTS, TEXTS)
-def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[int]], probe: frozenset[int]) -> None:
+def test_dropped_duplicates_never_change_a_later_verdict(texts, probe):
     """Of other hosts: what a host shows around its texts its duplicates show, too."""
     library, without = Library(), Library()
     for number, text in enumerate(texts):
@@ -69,7 +58,7 @@ def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[i
 
 
 @pytest.mark.parametrize("text", [range(6), range(40)])
-def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(text: range) -> None:
+def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(text):
     """Originals of earlier crawls drop nothing in this scope, and so make nothing common."""
     library = Library(scope=Scope.CRAWL)
     for number in range(8):
@@ -79,22 +68,19 @@ def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(t
         library.check_invariants()
 
 
-def kept(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
+def kept(library, run, visits):
     library.begin(run)
     cases = [library.visit(name, text, items=items) for name, text, items in visits]
     return {visit.url for visit in cases if visit.items_kept}
 
 
-@settings(max_examples=100)
 @given(
     st.lists(st.tuples(TEXTS, st.sampled_from([1, 1, 1, 0])), max_size=10),
     st.lists(st.integers(0, 9), max_size=14),
     st.randoms(use_true_random=False),
     THRESHOLDS,
 )
-def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
-    pages: list[tuple[frozenset[int], int]], order: list[int], shuffle: random.Random, threshold: float
-) -> None:
+def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(pages, order, shuffle, threshold):
     library = Library(threshold=threshold)
     visits = [(f"p{number}", *pages[number]) for number in order if number < len(pages)]
     first = kept(library, "first", visits)
@@ -104,7 +90,6 @@ def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
     library.check_invariants()
 
 
-@settings(max_examples=100)
 @given(
     st.lists(
         st.lists(
@@ -114,20 +99,16 @@ def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
     ),
     st.sampled_from(Scope),
 )
-def test_whatever_is_dropped_its_original_was_kept_in_scope(
-    runs: list[list[tuple[str, str | None, frozenset[int], int]]], scope: Scope
-) -> None:
+def test_whatever_is_dropped_its_original_was_kept_in_scope(runs, scope):
     library = Library(threshold=0.7, scope=scope)
-    safe: set[tuple[str, bytes]] = set()
+    safe = set()
     for number, visits in enumerate(runs):
         library.begin(f"run{number}")
         if scope is Scope.CRAWL:
             safe.clear()
         for name, request, text, items in visits:
             visit = library.visit(name, text, request=request, items=items)
-            assert visit.page is not None
             if visit.items_dropped:
-                assert visit.verdict.match is not None
                 original = visit.verdict.match.original
                 assert (original.url, original.digest) in safe
                 assert original.url != visit.url
@@ -137,48 +118,31 @@ def test_whatever_is_dropped_its_original_was_kept_in_scope(
 
 class TestDuplicates:
     @pytest.mark.parametrize(("threshold", "kind"), [(0.8, DUPLICATE), (0.81, RELATED)])
-    def test_the_threshold_of_a_page_wins(self, threshold: float, kind: VerdictKind) -> None:
+    def test_the_threshold_of_a_page_wins(self, threshold, kind):
         library = Library(threshold=1.0)
         library.visit("a", range(10))
         page = library.page("b", range(2, 12))
         assert replace(library.detector, rules=CopyRules(threshold)).verdict(page).kind is kind
         assert library.detector.verdict(page).kind is RELATED
 
-    def test_an_original_out_of_scope_gives_way_to_the_next_one(self) -> None:
-        library = Library(scope=Scope.CRAWL)
-        library.visit("old", range(10))
-        library.begin("second")
-        assert library.check("new", range(10)).kind is NEW
-        library.visit("new", range(10))
-        verdict = library.check("repost", range(10))
-        assert verdict.match is not None
-        assert verdict.match.original.url == "http://site/new"
-
 
 class TestItself:
     @pytest.mark.parametrize("text", [range(10), range(1, 11), range(9), range(3, 6), []])
-    def test_a_page_is_never_its_own_duplicate(self, text: list[int]) -> None:
+    def test_a_page_is_never_its_own_duplicate(self, text):
         library = Library()
         library.visit("a", range(10))
         assert library.check("a", text).kind in (UNCHANGED, CHANGED, NEW, UNCHECKED)
 
-    def test_neither_by_its_request_nor_by_its_final_url(self) -> None:
+    def test_neither_by_its_request_nor_by_its_final_url(self):
         library = Library()
         library.visit("start/today", range(10), request="start")
         library.visit("story", range(20, 30))
         assert library.visit("start/tomorrow", range(10), request="start").verdict.kind is UNCHANGED
         assert library.visit("story", range(20, 30), request="short-link").verdict.kind is UNCHANGED
 
-    def test_a_page_whose_original_changed_is_checked_anew(self) -> None:
-        library = Library()
-        library.visit("original", range(10))
-        assert library.visit("repost", range(10)).is_duplicate
-        library.visit("original", range(40, 50))
-        assert library.visit("repost", range(10)).verdict.kind is NEW
-
 
 class TestBoilerplate:
-    def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self) -> None:
+    def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self):
         library = Library()
         frame = range(10)
         for number in range(8):
@@ -197,27 +161,19 @@ class TestOtherNumbers:
         "The council will meet again before the autumn fair",
     )
 
-    def day(self, number: int) -> list[str]:
+    def day(self, number):
         return [sentence.format(number) for sentence in self.REPORT]
-
-    @pytest.mark.parametrize("line", ["Wind: {} km/h. Rain: 5 mm.", "涨跌：{}%。成交：35万手。"])
-    def test_one_other_number_with_a_label_is_enough_however_light(self, line: str) -> None:
-        library = Library()
-        library.visit("monday", [line.format(12), *story(1)])
-        verdict = library.check("tuesday", [line.format(13), *story(1)])
-        assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
-        assert library.check("repost", [line.format(12), *story(1)]).kind is DUPLICATE
 
     @pytest.mark.parametrize(
         "line",
         ["{} November 2024", "11月{}日", "Published: Nov {}, 2024", "发布时间：2024-11-{} 12:30"],
     )
-    def test_a_repost_of_another_day_is_a_duplicate(self, line: str) -> None:
+    def test_a_repost_of_another_day_is_a_duplicate(self, line):
         library = Library()
         library.visit("first", [line.format(20), *story(1)])
         assert library.check("repost", [line.format(22), *story(1)]).kind is DUPLICATE
 
-    def test_where_the_best_original_has_other_numbers_the_next_one_may_drop(self) -> None:
+    def test_where_the_best_original_has_other_numbers_the_next_one_may_drop(self):
         library = Library()
         text = [*story(1), "The rate of the harbour bank rose to 4 percent this spring"]
         library.visit("four", text)
@@ -225,13 +181,12 @@ class TestOtherNumbers:
         for number in "45":
             verdict = library.check("repost", [*text[:-1], text[-1].replace("4", number)])
             assert verdict.kind is DUPLICATE
-            assert verdict.match is not None
             assert verdict.match.original.url == {"4": "http://site/four", "5": "http://site/five"}[number]
 
 
 class TestLittleText:
     @pytest.mark.parametrize(("clauses", "kind"), [(4, UNCHECKED), (5, DUPLICATE)])
-    def test_too_little_text_is_not_checked(self, clauses: int, kind: VerdictKind) -> None:
+    def test_too_little_text_is_not_checked(self, clauses, kind):
         assert (clauses * CLAUSE_WEIGHT >= MIN_TEXT_WEIGHT) == (kind is DUPLICATE)
         library = Library()
         library.visit("a", range(10))
@@ -239,13 +194,13 @@ class TestLittleText:
 
 
 class TestItemsOfOneRequest:
-    def item(self, library: Library, request: str, text: list[str]) -> Page:
+    def item(self, library, request, text):
         source = request.encode().ljust(16)
         return library.deduplication.reader.paragraphs(
             f"http://site/{request}", (item_identity(source, text),), text, source=source
         )
 
-    def test_are_never_compared_with_each_other_but_with_those_of_others(self) -> None:
+    def test_are_never_compared_with_each_other_but_with_those_of_others(self):
         library = Library()
         page = self.item(library, "feed", story(1))
         library.index.commit(page)
@@ -256,49 +211,14 @@ class TestItemsOfOneRequest:
 
 
 class TestPages:
-    def test_a_duplicate_without_items_is_not_kept_either(self) -> None:
+    def test_a_duplicate_without_items_is_not_kept_either(self):
         library = Library()
         library.visit("story", range(10))
         before = library.contents()
         assert library.visit("list", range(10), items=0).is_duplicate
         assert library.contents() == before
 
-    def test_a_duplicate_of_a_pending_page_waits_for_the_outcome(self) -> None:
-        library = Library()
-        first = library.enter(library.page("first", range(10)))
-        repost = library.enter(library.page("repost", range(10)))
-        assert repost.is_duplicate
-        assert repost.original_is_pending
-        assert library.deduplication.rests_on_claim(repost)
-        library.leave(first)
-        library.leave(repost)
-        assert repost.items_dropped == 1
-        assert not repost.original_is_pending
-
-    def test_a_duplicate_of_a_page_that_fails_takes_its_place(self) -> None:
-        library = Library()
-        first = library.enter(library.page("first", range(10)))
-        reposts = [library.enter(library.page(f"repost{n}", range(10))) for n in range(2)]
-        library.deduplication.callback_failed(first)
-        for repost in reposts:
-            library.leave(repost)
-        assert [visit.items_kept for visit in reposts] == [1, 0]
-        library.check_invariants()
-
-    def test_after_a_failure_of_the_store_everything_is_kept(self) -> None:
-        library = Library()
-        library.visit("first", range(10))
-        waiting = library.enter(library.page("waiting", range(20, 30)))
-        library.store.close()
-        repost = library.visit("repost", range(10))
-        assert (repost.verdict.kind, repost.items_kept) == (UNCHECKED, 1)
-        assert library.visit("again", range(10)).items_kept == 1
-        assert waiting.claim is Claim.VOID
-        assert len(library.failures) == 1
-        assert library.stats["failures"] == 1
-        assert not library.deduplication._open
-
-    def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self) -> None:
+    def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self):
         library = Library(room=20_000)
         number = 0
         while not library.failures:
@@ -310,7 +230,7 @@ class TestPages:
         with pytest.raises(StoreError):
             library.contents()
 
-    def test_an_original_that_gives_less_than_before_drops_no_known_copy(self) -> None:
+    def test_an_original_that_gives_less_than_before_drops_no_known_copy(self):
         """Its text is what it was; its items do not say it any more."""
         library = Library()
         text = [*story(1), *story(2)]
@@ -321,7 +241,7 @@ class TestPages:
         assert library.check("copy", text).kind is NEW
         library.check_invariants()
 
-    def test_a_page_of_several_items_owns_only_what_these_say(self) -> None:
+    def test_a_page_of_several_items_owns_only_what_these_say(self):
         library = Library()
         front = library.enter(library.page("front", [*story(1), *story(2), *story(3)]))
         library.leave(front, items=[{"text": story(2)}, {"title": "a headline and no more"}])
@@ -346,9 +266,7 @@ class TestPages:
         ],
         ids=["another", "more", "the same", "less", "markup", "title", "number", "empty", "nothing"],
     )
-    def test_an_item_of_a_duplicate_is_compared_with_those_of_its_original(
-        self, item: dict[str, object], *, may_be_dropped: bool | None
-    ) -> None:
+    def test_an_item_of_a_duplicate_is_compared_with_those_of_its_original(self, item, *, may_be_dropped):
         library = Library()
         library.visit("first", story(1), items=[{"text": story(1)}])
         visit = library.enter(library.page("copy", story(1)))

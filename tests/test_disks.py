@@ -1,7 +1,5 @@
 """Slow and broken disks under a crawl: the event loop goes on, and nothing is lost."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.crashes import StorySite
-from crawling import run_job, write_job
+from crawling import FEED, run_job, write_job
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
@@ -19,7 +17,6 @@ from dedup_middleware.stores.base import Store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor tells its file")
 
-FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 # A sync that holds up the loop stalls it for its whole time; a busy machine has stalled one for 0.8 s.
 SECONDS, STALL = 2.0, 1.5
 

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from crawling import environment, run, scrapy
@@ -29,8 +29,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -57,7 +55,7 @@ class Block(NamedTuple):
     """The text above it."""
 
 
-def blocks(path: Path) -> list[Block]:
+def blocks(path):
     text = path.read_text(encoding="utf8")
     name = path.relative_to(DOCS if DOCS in path.parents else ROOT).as_posix()
     return [
@@ -69,7 +67,7 @@ def blocks(path: Path) -> list[Block]:
 BLOCKS = {block[0].page: block for path in PAGES if (block := blocks(path))}
 
 
-def test_every_block_has_a_language_and_data_can_be_read() -> None:
+def test_every_block_has_a_language_and_data_can_be_read():
     for block in (block for page in BLOCKS.values() for block in page):
         assert block.language in {*CODE, "text", "json", "toml"} or block.language.startswith("{"), block
         if block.language == "json":
@@ -78,20 +76,20 @@ def test_every_block_has_a_language_and_data_can_be_read() -> None:
             tomllib.loads(block.text)
 
 
-def file_of(block: Block) -> str | None:
+def file_of(block):
     """Return the file that the first line of a block of Python names."""
     named = re.match(r"# (\S+\.py)\n", block.text)
     return named[1] if named and block.language == "python" else None
 
 
-def settings_in(block: Block) -> dict[str, object]:
-    names: dict[str, object] = {}
+def settings_in(block):
+    names = {}
     exec(block.text, names)
     return {name: value for name, value in names.items() if name.isupper()}
 
 
 @pytest.mark.parametrize("page", [page for page, found in BLOCKS.items() if any(map(file_of, found))])
-def test_settings_are_valid(page: str) -> None:
+def test_settings_are_valid(page):
     for block in BLOCKS[page]:
         if (file_of(block) or "").endswith("settings.py"):
             Config.from_settings(settings_in(block), "news")
@@ -101,7 +99,7 @@ def test_settings_are_valid(page: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo(tmp_path_factory):
     """Return a project with the store and the log of a crawl of the demo."""
     folder = tmp_path_factory.mktemp("demo")
     for name in ("scrapy.cfg", "settings", "spiders", "pyproject.toml"):
@@ -118,7 +116,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run_shell(command: str, folder: Path) -> str:
+def run_shell(command, folder):
     """Return the output of a command of the documentation; 3 says that this crawl has no such page."""
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done: subprocess.CompletedProcess[str]
@@ -132,11 +130,11 @@ def run_shell(command: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
-def commands(block: Block) -> list[str]:
+def commands(block):
     return [line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ ")]
 
 
-def runs(block: Block) -> bool:
+def runs(block):
     if block.is_illustration or block.page in OWN_PROJECT:
         return False
     return block.language == "console" or (block.language == "python" and file_of(block) not in NOT_WRITTEN)
@@ -151,7 +149,7 @@ url, pages = "http://a.example/", [("http://a.example/1", html), ("http://b.exam
 
 @pytest.mark.research
 @pytest.mark.parametrize("page", [page for page, found in BLOCKS.items() if any(map(runs, found))])
-def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None:
+def test_the_blocks_of_a_page_run(page, demo, tmp_path):
     folder = shutil.copytree(demo, tmp_path / "project")
     url = [each.url for each in Records(folder / ".scrapy/dedup/news/log.jsonl") if each.is_duplicate][-1]
     for block in filter(runs, BLOCKS[page]):
@@ -166,18 +164,20 @@ def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None
                 assert done.stdout == expected[0].text
         else:
             for command in commands(block):
+                if "--plot" in command:
+                    pytest.importorskip("matplotlib")
                 # Of all methods, and all values of an option, one is enough: each is measured by a process of its own.
                 shorter = re.sub(r"(dedup compare [^-\s]+)$", r"\1 --method bloom", command)
                 shorter = re.sub(r"(--sweep [^=]+=)(\d+)\.\.\S+", r"\1\2..\2", shorter)
                 run_shell(re.sub(r"\bURL\b", f"'{url}'", shorter), folder)
 
 
-def test_the_quickstart_has_the_same_code_in_both_languages() -> None:
+def test_the_quickstart_has_the_same_code_in_both_languages():
     assert [b[1:4] for b in BLOCKS[QUICKSTART]] == [b[1:4] for b in BLOCKS[ITS_TRANSLATION]]
 
 
 @pytest.mark.research
-def test_the_quickstart_does_what_it_shows(tmp_path: Path) -> None:
+def test_the_quickstart_does_what_it_shows(tmp_path):
     port, server, output = str(free_port()), None, ""
     for block in BLOCKS[QUICKSTART]:
         text = block.text.replace("8765", port)
@@ -193,7 +193,6 @@ def test_the_quickstart_does_what_it_shows(tmp_path: Path) -> None:
                 wait_until(lambda: is_open(port))
             else:
                 output += run_shell(command, tmp_path)
-    assert server is not None
     os.killpg(server.pid, signal.SIGTERM)
     server.wait()
     assert re.search(r"Dropped: \S+ repeats \S+ferry.html.* \(score 1.00\)", output)
@@ -206,19 +205,18 @@ def test_the_quickstart_does_what_it_shows(tmp_path: Path) -> None:
     assert len(items) == 5
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-        return port
+        return unused.getsockname()[1]
 
 
-def is_open(port: str) -> bool:
+def is_open(port):
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", int(port))) == 0
 
 
-def test_where_the_line_of_the_add_on_goes_is_said_with_it() -> None:
+def test_where_the_line_of_the_add_on_goes_is_said_with_it():
     """The settings of a new project have an ``ADDONS = {}``, which wins over a line above it."""
     line = 'ADDONS = {"dedup_middleware.Addon": 500}\n'
     lines = [block for page in BLOCKS.values() for block in page if line in block.text]
@@ -227,7 +225,7 @@ def test_where_the_line_of_the_add_on_goes_is_said_with_it() -> None:
 
 
 @pytest.mark.parametrize("page", ["reference/settings.md", "zh/guide.md"])
-def test_each_option_of_a_request_has_a_row(page: str) -> None:
+def test_each_option_of_a_request_has_a_row(page):
     text = (DOCS / page).read_text(encoding="utf8")
     with pytest.raises(ConfigError) as refused:
         PageOptions.from_meta("all", Config.from_settings({"DEDUP_STORE": "memory:"}, None))
@@ -236,7 +234,7 @@ def test_each_option_of_a_request_has_a_row(page: str) -> None:
     assert all(f'| `{{"{name}": ' in text for name in names)
 
 
-def test_what_is_lost_has_one_name_and_the_f1_of_a_method_one_place() -> None:
+def test_what_is_lost_has_one_name_and_the_f1_of_a_method_one_place():
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf8") for path in PAGES}
     other = re.compile(r"(pages|stor(y|ies)( that (was|were))?) lost\b|\blos(t|es?) (no |\\d+ )?stor", re.IGNORECASE)
     assert [(page, found[0]) for page, text in texts.items() if (found := other.search(text))] == []
@@ -247,14 +245,14 @@ def test_what_is_lost_has_one_name_and_the_f1_of_a_method_one_place() -> None:
 # --- links, commands
 
 
-def headings(path: Path) -> set[str]:
+def headings(path):
     """Return the anchors of the headings of a page, as GitHub and MyST make them."""
     text = _FENCE.sub("", path.read_text(encoding="utf8"))
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def links() -> Iterator[tuple[Path, str]]:
+def links():
     for path in [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"))]:
         text = _FENCE.sub("", path.read_text(encoding="utf8"))
         yield from (
@@ -265,7 +263,7 @@ def links() -> Iterator[tuple[Path, str]]:
         )
 
 
-def place_of(path: Path, target: str) -> tuple[Path, str] | None:
+def place_of(path, target):
     """Return the file and the anchor that a link on the page *path* leads to, ``None`` if it is not of the site."""
     name, _, anchor = target.partition("#")
     if name.startswith(("https://", "http://")):
@@ -273,7 +271,7 @@ def place_of(path: Path, target: str) -> tuple[Path, str] | None:
     return (path.parent / name if name else path), anchor
 
 
-def test_every_link_leads_to_a_page_and_a_heading() -> None:
+def test_every_link_leads_to_a_page_and_a_heading():
     wrong = []
     for path, target in links():
         if place := place_of(path, target):
@@ -283,27 +281,27 @@ def test_every_link_leads_to_a_page_and_a_heading() -> None:
     assert wrong == []
 
 
-def test_the_picture_of_a_pair_is_made_of_its_verdict() -> None:
+def test_the_picture_of_a_pair_is_made_of_its_verdict():
     drawn = runpy.run_path(str(DOCS / "pair_picture.py"))["picture"]()
     assert (DOCS / "images" / "pair.svg").read_text(encoding="utf8") == drawn, "run: python docs/pair_picture.py"
 
 
-def test_the_page_of_commands_is_made_of_their_help() -> None:
+def test_the_page_of_commands_is_made_of_their_help():
     page = runpy.run_path(str(DOCS / "cli_reference.py"))["page"]()
     assert (DOCS / "reference" / "cli.md").read_text(encoding="utf8") == page, "run: python docs/cli_reference.py"
 
 
-def test_default_and_values_of_each_setting_are_those_of_its_row() -> None:
+def test_default_and_values_of_each_setting_are_those_of_its_row():
     page = runpy.run_path(str(DOCS / "settings.py"))["page"]()
     assert (DOCS / "reference" / "settings.md").read_text(encoding="utf8") == page, "run: python docs/settings.py"
 
 
-def test_the_table_of_edits_is_the_one_that_decides() -> None:
+def test_the_table_of_edits_is_the_one_that_decides():
     page = runpy.run_path(str(DOCS / "table.py"))["page"]()
     assert (DOCS / "explanation" / "how-it-works.md").read_text(encoding="utf8") == page, "run: python docs/table.py"
 
 
-def test_every_extra_that_a_page_names_exists() -> None:
+def test_every_extra_that_a_page_names_exists():
     named = {
         name for page in PAGES for name in re.findall(r"dedup-middleware\[(\w+)\]", page.read_text(encoding="utf8"))
     }

@@ -1,7 +1,5 @@
 """The examples in docstrings run, and print what they say."""
 
-from __future__ import annotations
-
 import doctest
 from importlib import import_module
 from pathlib import Path
@@ -19,12 +17,12 @@ WITH_EXAMPLES = sorted(
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_each_example_prints_what_it_says(name: str) -> None:
+def test_each_example_prints_what_it_says(name):
     found = doctest.testmod(import_module(name))
     assert found.attempted > 0
     assert found.failed == 0
 
 
-def test_the_public_names_have_examples() -> None:
+def test_the_public_names_have_examples():
     for name in ("Deduplicator", "extract_paragraphs", "extract_text"):
         assert ">>> " in getattr(dedup_middleware, name).__doc__

@@ -1,11 +1,8 @@
 """``scrapy dedup doctor``: what is well, what is wrong, and what to do about it."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import run_job, run_scrapy, store_uri, write_job
@@ -20,14 +17,11 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import Release
 from dedup_middleware.stores import open_store
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PROBLEMS = 1
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def crawled(tmp_path_factory):
     """Return the folder of a crawl of a story."""
     folder = tmp_path_factory.mktemp("doctor")
     with closing(Site(hosts=1)) as site:
@@ -39,18 +33,18 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def doctor(folder: Path, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+def doctor(folder, *arguments):
     named = ("-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}")
     said = run_here("doctor", "--json", *arguments, *named, folder=folder)
     assert said.err == ""
     return said.exit_status, said.json
 
 
-def problems(findings: list[dict[str, Any]]) -> list[str]:
+def problems(findings):
     return [finding["text"] for finding in findings if finding["level"] == "problem"]
 
 
-def test_a_healthy_store_has_no_problem(crawled: Path) -> None:
+def test_a_healthy_store_has_no_problem(crawled):
     status, findings = doctor(crawled)
     assert (status, problems(findings)) == (0, [])
     texts = "\n".join(finding["text"] for finding in findings)
@@ -59,7 +53,7 @@ def test_a_healthy_store_has_no_problem(crawled: Path) -> None:
     assert "lxml" in texts
 
 
-def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled: Path) -> None:
+def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled):
     (crawled / "extra.py").write_text("class Formatter:\n    pass\n")
     settings = {
         "DEDUP_TRESHOLD": 0.9,
@@ -84,7 +78,7 @@ def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled: P
     assert "LOG_FORMATTER is the project's own, Formatter" in said.stdout
 
 
-def test_a_store_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path: Path) -> None:
+def test_a_store_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path):
     open_store(store_uri(tmp_path), fingerprint_scheme="another").close()
     status, findings = doctor(tmp_path)
     assert status == PROBLEMS
@@ -102,14 +96,14 @@ def test_a_store_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path: 
         ("DEDUP_FINGERPRINT=simhash:bits=7", "bits = 7 is not valid"),
     ],
 )
-def test_an_option_that_would_end_a_crawl_is_a_problem(tmp_path: Path, setting: str, wrong: str) -> None:
+def test_an_option_that_would_end_a_crawl_is_a_problem(tmp_path, setting, wrong):
     status, findings = doctor(tmp_path, "-s", setting)
     assert status == PROBLEMS
     (found,) = problems(findings)
     assert found.startswith(wrong)
 
 
-def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
+def test_what_a_crash_left_is_told_and_left(tmp_path):
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
         store.write([(b"r" + b"k" * 12, schema.encode(Release("spider", "", by_person=False)))])
     before = contents_of(store_uri(tmp_path))
@@ -119,22 +113,22 @@ def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     assert contents_of(store_uri(tmp_path)) == before
 
 
-def test_a_busy_store_is_no_problem(crawled: Path, tmp_path: Path) -> None:
+def test_a_busy_store_is_no_problem(crawled, tmp_path):
     with closing(open_store(store_uri(crawled), fingerprint_scheme=None)):
         said = run("doctor", "-s", f"DEDUP_STORE={store_uri(crawled)}", folder=tmp_path)
     assert "in use by another crawl" in said.out
 
 
-def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> None:
+def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path):
     named = ("-s", f"DEDUP_STORE=sqlite:{tmp_path / 'store'}?shared=1", "-s", "DEDUP_LOG=")
 
-    def told() -> list[str]:
+    def told():
         said = run_here("doctor", "--json", *named, folder=tmp_path)
         findings = said.json
         assert problems(findings) == []
         return [finding["text"] for finding in findings if finding["about"] == "store"]
 
-    def state() -> object:
+    def state():
         (info,) = run_here("store", "info", "--json", *named, folder=tmp_path).json
         return info["crawls"], info["to_release"]
 
@@ -152,7 +146,7 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
     worker.store.close()
 
 
-def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path: Path) -> None:
+def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path):
     said = run_here("doctor", "-s", "DEDUP_STORE=sqlite:x", "-s", "DEDUP_THRESHOLD=80", folder=tmp_path)
     assert said.exit_status == PROBLEMS
     assert "above 0.5" in said.out
@@ -164,7 +158,7 @@ def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path
     assert said.out.endswith("No problems, 2 notes in 3 checks; -v shows them all\n")
 
 
-def test_a_log_that_cannot_be_read_is_a_problem_and_the_rest_is_checked(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_read_is_a_problem_and_the_rest_is_checked(tmp_path):
     said = run_here("doctor", "-s", "DEDUP_STORE=sqlite:x", "-s", f"DEDUP_LOG={tmp_path}", folder=tmp_path)
     assert said.exit_status == PROBLEMS
     assert "cannot be read (Is a directory)" in said.out
@@ -172,21 +166,22 @@ def test_a_log_that_cannot_be_read_is_a_problem_and_the_rest_is_checked(tmp_path
     assert said.err == ""
 
 
-def test_before_the_first_crawl_the_place_of_store_and_log_is_named(tmp_path: Path) -> None:
+def test_before_the_first_crawl_the_place_of_store_and_log_is_named(tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\n")
     said = run_here("doctor", folder=tmp_path)
     assert f"the first one writes its store and its records to {tmp_path / '.scrapy' / 'dedup' / 'SPIDER'}" in said.out
 
 
-def test_a_password_is_not_shown(tmp_path: Path) -> None:
-    said = run_here("doctor", "-s", "DEDUP_STORE=redis://:secret@db", folder=tmp_path)
+def test_a_store_that_cannot_be_reached_is_a_problem_and_its_password_not_shown(tmp_path):
+    said = run_here("doctor", "--json", "-s", "DEDUP_STORE=redis://:secret@127.0.0.1:1", folder=tmp_path)
+    assert [finding["about"] for finding in said.json if finding["level"] == "problem"] == ["store"]
     assert "secret" not in said.out + said.err
 
 
 class TestExplainWithHtml:
     """How a page would be checked now, by ``scrapy dedup explain URL --html FILE``."""
 
-    def explained(self, folder: Path, name: str) -> dict[str, Any]:
+    def explained(self, folder, name):
         before = contents_of(store_uri(folder))
         said = run_here(
             *("explain", f"http://elsewhere/{name}", "--html", f"{name}.html", "--json"),
@@ -198,14 +193,14 @@ class TestExplainWithHtml:
         (record,) = said.json
         return record
 
-    def test_a_copy_is_a_duplicate_with_its_evidence(self, crawled: Path) -> None:
+    def test_a_copy_is_a_duplicate_with_its_evidence(self, crawled):
         record = self.explained(crawled, "copy")
         assert (record["verdict"], record["original_url"]) == ("duplicate", (crawled / "url").read_text())
         assert (record["score"], record["reason"]) == (1, "cross_host")
         assert record["evidence"]
         assert self.explained(crawled, "other")["verdict"] == "new"
 
-    def test_html_comes_from_standard_input_too(self, crawled: Path, tmp_path: Path) -> None:
+    def test_html_comes_from_standard_input_too(self, crawled, tmp_path):
         named = ("-s", f"DEDUP_STORE={store_uri(crawled)}")
         with (crawled / "copy.html").open() as file:
             said = subprocess.run(
@@ -215,9 +210,7 @@ class TestExplainWithHtml:
         assert said.stdout.startswith("duplicate  1.00  http://elsewhere/copy\n    original  ")
 
 
-def test_a_project_without_a_place_for_dropped_items_has_a_problem(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_without_a_place_for_dropped_items_has_a_problem(tmp_path, monkeypatch):
     """Its crawls drop nothing: a file is where the folders would be."""
     monkeypatch.setenv("XDG_DATA_HOME", "/dev/null/nowhere")
     settings = {"DEDUP_STORE": None, "DEDUP_LOG": None, "SPIDER_MODULES": ["sample_spiders"]}

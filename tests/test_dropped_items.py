@@ -1,7 +1,5 @@
 """Every dropped item is stored with its drop: it can be listed, exported and released, and it comes back as it was."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -9,7 +7,7 @@ import shutil
 from functools import partial
 
 import pytest
-from crawling import IN_ORDER, run_job, store_uri, write_job
+from crawling import FEED, IN_ORDER, run_job, store_uri, write_job
 from fault_injection import EXIT_STATUS, faults
 from itemadapter import ItemAdapter
 from local_site import Answer, Site
@@ -24,8 +22,6 @@ from test_two_witnesses import visit
 
 from dedup_middleware.index.item_codec import PROJECT, name_of
 from dedup_middleware.index.shared import index_for_command
-
-FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
 
 class Marks:
@@ -372,17 +368,6 @@ def test_an_exporter_that_fails_leaves_the_file_as_it_was(crawled, tmp_path):
 
 
 # --- how long they are stored
-
-
-def test_an_item_that_is_dropped_again_is_stored_once(site, tmp_path):
-    urls = add_pairs(site, 2)
-    stories(tmp_path, urls)
-    first = stored(tmp_path)
-    assert [item["url"] for item in stories(tmp_path, urls).dropped] == urls[1::2]
-    again = stored(tmp_path)
-    assert [item.data for item in again] == [item.data for item in first]
-    assert {item.crawl for item in again}.isdisjoint(item.crawl for item in first)
-    assert done(tmp_path, "store", "info", "--json").json[0]["dropped_items"] == 2
 
 
 @pytest.mark.parametrize(("spider", "parts"), [("Stamped", 1), ("StampedParts", 3)])

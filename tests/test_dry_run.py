@@ -1,33 +1,25 @@
 """A dry run (``DEDUP_ACTION = "dry-run"``): the verdicts of a crawl, and nothing that another crawl sees."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from beside import shared_uri
-from crawling import Outcome, store_uri
+from crawling import store_uri
 from library import contents_of
 from prose import article, blog, story
 from test_crashes import GZIP, again, fed, killed
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from local_site import Site
-
 DRY = {"DEDUP_ACTION": "dry-run"}
 
 
-def told(outcome: Outcome) -> list[tuple[object, ...]]:
+def told(outcome):
     """Return what the records say of each page."""
     names = ("url", "verdict", "original_url", "score", "reason", "difference", "evidence", "title")
     return [tuple(map(str, map(record.get, names))) for record in outcome.records]
 
 
 @pytest.fixture
-def later(site: Site) -> list[dict[str, str]]:
+def later(site):
     """Return three pages that an earlier crawl has, copies of them, new pages, their copies, a view, and a fact."""
     earlier = [{"url": site.add(f"/{n}", article(f"Page {n}", story(n)))} for n in range(3)]
     copies = [site.add(f"/copy/{n}", blog(f"Copy {n}", story(n)), host=1) for n in (0, 1)]
@@ -41,7 +33,7 @@ def later(site: Site) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("kind", ["default", "sqlite", "redis"])
-def test_it_checks_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path, kind: str, later) -> None:
+def test_it_checks_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path, kind, later):
     uri = store_uri(tmp_path / "one") if kind == "default" else shared_uri(kind, tmp_path, request)
     run = partial(crawl, "sample_spiders.Steps", settings={"DEDUP_STORE": uri})
     run(steps=later[:3])
@@ -56,7 +48,7 @@ def test_it_checks_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path,
     assert dry.stats["dedup/items/would_drop"] == real.stats["dedup/items/dropped"] == 6
 
 
-def test_where_there_is_no_store_none_is_made(crawl, later) -> None:
+def test_where_there_is_no_store_none_is_made(crawl, later):
     dry = crawl("sample_spiders.Steps", steps=later, settings=DRY, folder="first")
     made = {path.name for path in dry.folder.iterdir() if path.name.startswith(("store", "records"))}
     assert made == {"records.jsonl"}
@@ -69,7 +61,7 @@ def test_where_there_is_no_store_none_is_made(crawl, later) -> None:
     assert real.kept == other.kept
 
 
-def test_of_a_page_that_a_request_wants_dropped_the_item_is_kept(site: Site, crawl) -> None:
+def test_of_a_page_that_a_request_wants_dropped_the_item_is_kept(site, crawl):
     """Nothing would be stored by which it could be had again."""
     urls = [site.add(f"/{n}", blog(str(n), story(1)), host=n) for n in range(3)]
     wanted = [{}, {"dedup": {"action": "drop"}}, {"dedup": {"action": "tag"}}]
@@ -79,7 +71,7 @@ def test_of_a_page_that_a_request_wants_dropped_the_item_is_kept(site: Site, cra
     assert [record["outcome"] for record in outcome.records] == ["would_drop", "tagged"]
 
 
-def test_what_a_crash_has_left_is_there_after_it(site: Site, tmp_path: Path) -> None:
+def test_what_a_crash_has_left_is_there_after_it(site, tmp_path):
     a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
     assert [item["url"] for item in killed(tmp_path, site, [{"url": a}, {"url": b}], **GZIP).dropped] == [b]
     uri = store_uri(tmp_path)

@@ -1,7 +1,5 @@
 """The evidence is what the verdict counted, in the words of the page."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from library import fingerprint, page_of
@@ -13,11 +11,11 @@ from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, r
 PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He said. Go!", ""]) | st.text(), max_size=8)
 
 
-def held_by(paragraphs: list[str]) -> set[bytes]:
+def held_by(paragraphs):
     return set(fingerprint(paragraphs).weights)
 
 
-def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it() -> None:
+def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it():
     original = ["the harbour council has voted to rebuild the store, and no one had asked for it at all"]
     page = [
         "“The  HARBOUR council has voted to rebuild the store”. Some others paid for the lime trees. OK.",
@@ -29,12 +27,11 @@ def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wr
     ]
     assert marked[1] == Sentence("Some others paid for the lime trees.", 0.0)
     assert marked[2] == Sentence("OK.", None)
-    assert marked[3].share is not None
     assert 0 < marked[3].share < 0.5
 
 
 @given(PARAGRAPHS, PARAGRAPHS)
-def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page: list[str], original: list[str]) -> None:
+def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page, original):
     held = held_by(original)
     made = fingerprint(page)
     telling = {h for h, weight in made.weights.items() if weight}

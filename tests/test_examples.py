@@ -1,7 +1,5 @@
 """The programs in examples/, run as their users run them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -9,7 +7,6 @@ import sys
 import threading
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import polars as pl
@@ -18,12 +15,6 @@ from local_site import PATIENCE
 from prose import article, blog, story, zh_story
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crawling import Outcome
-    from local_site import Site
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PAGES = {
@@ -34,17 +25,17 @@ PAGES = {
 A, B, C = PAGES
 
 
-def run(name: str, *arguments: object) -> str:
+def run(name, *arguments):
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
-def test_every_example_has_a_test() -> None:
+def test_every_example_has_a_test():
     tested = Path(__file__).read_text(encoding="utf8")
     assert all(f'"{path.stem}"' in tested for path in EXAMPLES.iterdir() if path.suffix in {".py", ".ipynb"})
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_a_folder(tmp_path):
     for number, html in enumerate(PAGES.values(), 1):
         (tmp_path / f"{number}.html").write_text(html, encoding="utf8")
     (line,) = run("folder", tmp_path).splitlines()
@@ -53,7 +44,7 @@ def test_a_folder(tmp_path: Path) -> None:
 
 # Its writer leaves temporary files open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_archives(tmp_path: Path) -> None:
+def test_archives(tmp_path):
     path = tmp_path / "crawl.warc.gz"
     with path.open("wb") as file:
         writer = WARCWriter(file)
@@ -67,7 +58,7 @@ def test_archives(tmp_path: Path) -> None:
     assert [json.loads(line) for line in again] == [{"url": url, "verdict": "unchanged"} for url in (A, B)]
 
 
-def test_a_frame(tmp_path: Path) -> None:
+def test_a_frame(tmp_path):
     pl.DataFrame({"url": list(PAGES), "html": list(PAGES.values())}).write_parquet(tmp_path / "pages.parquet")
     run("frame", tmp_path / "pages.parquet", tmp_path / "marked.parquet")
     marked = pl.read_parquet(tmp_path / "marked.parquet")
@@ -75,7 +66,7 @@ def test_a_frame(tmp_path: Path) -> None:
     assert marked["repeats"].to_list() == [None, None, A]
 
 
-def test_a_notebook(site: Site, crawl: Callable[..., Outcome]) -> None:  # "records"
+def test_a_notebook(site, crawl):  # "records"
     first, repost = site.add("/first", article("First", story(1))), site.add("/repost", blog("A", story(1)), host=1)
     part = site.add("/part", blog("A", story(1)[:4] + story(2)[:2]), host=2)
     outcome = crawl("sample_spiders.OneByOne", urls=f"{first},{repost},{part}")
@@ -97,16 +88,15 @@ def test_a_notebook(site: Site, crawl: Callable[..., Outcome]) -> None:  # "reco
     assert on_the_line.count("related") == 1
 
 
-def test_a_service() -> None:  # "service"
+def test_a_service():  # "service"
     command = [sys.executable, str(EXAMPLES / "service.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
         stop = threading.Timer(PATIENCE, service.kill)
         stop.start()
         try:
-            assert service.stdout is not None
             address = service.stdout.readline().split()[-1]
 
-            def ask(page: object) -> dict[str, object]:
+            def ask(page):
                 with urlopen(Request(address, json.dumps(page).encode()), timeout=PATIENCE) as answer:
                     return json.load(answer)
 

@@ -3,18 +3,12 @@
 Each is a package of its own here, as `pip` would have installed it, and all that it knows is documented.
 """
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 from crawling import scrapy
 from prose import article, blog, story
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHINGLES = '''
 """Shingles of four words, hashed under the store's key."""
@@ -104,7 +98,7 @@ def by_section(root, budget):
 '''
 
 
-def reposts(site) -> tuple[str, str, str]:
+def reposts(site):
     a, b = (site.add(f"/{name}", article(name, story(number))) for number, name in enumerate("ab", 1))
     return a, b, site.add("/c", blog("c", story(1)), host=1)
 
@@ -122,7 +116,7 @@ def test_a_fingerprint_method(site, crawl, install):
     assert "fours-1" in refused.log
 
 
-def test_a_store(site, crawl, install, tmp_path: Path):
+def test_a_store(site, crawl, install, tmp_path):
     environment = install("stores", FOLDER_STORE, json="")
     store = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
     a, b, c = reposts(site)
@@ -132,7 +126,7 @@ def test_a_store(site, crawl, install, tmp_path: Path):
     assert again.record(c)["original_url"] == a
     assert "items/dropped_for_earlier_crawls" in str(again.stats)
 
-    def dedup(*words: str) -> str:
+    def dedup(*words):
         said = scrapy(
             "dedup", *words, "-s", f"DEDUP_STORE={store['DEDUP_STORE']}", folder=tmp_path, env=os.environ | environment
         )

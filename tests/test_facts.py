@@ -1,7 +1,5 @@
 """Facts around a text: numbers with their unit, currency or label; dates, times and counters are not facts."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import time
@@ -31,7 +29,7 @@ from dedup_middleware.extraction.features import MAX_FACTS_LENGTH, all_facts, fa
         ("", []),
     ],
 )
-def test_facts_of_a_text(text: str, facts: list[str]) -> None:
+def test_facts_of_a_text(text, facts):
     assert [*facts_of(text)] == facts
 
 
@@ -42,7 +40,7 @@ Monday, 5 May|2024-05-01|2024-05-01T10:15|5/6/2024|01.02.2024|2024年5月1日|10
 
 
 @pytest.mark.parametrize("text", NO_FACTS.replace("\n", "").split("|"))
-def test_counters_dates_and_times_are_not_facts(text: str) -> None:
+def test_counters_dates_and_times_are_not_facts(text):
     assert [*facts_of(text)] == []
 
 
@@ -51,14 +49,16 @@ FORMATS = "%Y-%m-%d|%Y/%m/%d|%d.%m.%Y|%d %B %Y|%d %b %Y|%B %d, %Y|%A, %d %B|%Y�
 
 
 @given(DATES, st.sampled_from(FORMATS.split("|")), st.sampled_from(["", "Published ", "Updated on ", "更新时间："]))
-def test_dates_are_not_facts(date: dt.datetime, form: str, before: str) -> None:
+def test_dates_are_not_facts(date, form, before):
     assert [*facts_of(f"{before}{date.strftime(form)}")] == []
 
 
 @given(
-    st.integers(1, 9_999), st.integers(1, 9_999), st.sampled_from(["{} kg", "{} decibels", "{} marks", "€{}", "No {}"])
+    st.integers(1, 9_999),
+    st.integers(1, 9_999),
+    st.sampled_from(["{} kg", "{} decibels", "{} marks", "{} marathons", "{} novels", "{} junipers", "€{}", "No {}"]),
 )
-def test_another_number_is_another_fact(one: int, other: int, form: str) -> None:
+def test_another_number_is_another_fact(one, other, form):
     years = range(1900, 2100)
     if one in years or other in years:
         return
@@ -67,7 +67,7 @@ def test_another_number_is_another_fact(one: int, other: int, form: str) -> None
     assert (facts == others) == (one == other)
 
 
-def test_what_exceeds_the_limit_counts_as_one_fact() -> None:
+def test_what_exceeds_the_limit_counts_as_one_fact():
     lines = [f"Part {number}: {number} kg" for number in range(10, MAX_FACTS_LENGTH)]
     facts = all_facts(lines)
     assert len(facts) < MAX_FACTS_LENGTH
@@ -83,11 +83,11 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_data_has_facts(data: object) -> None:
+def test_any_data_has_facts(data):
     assert all(fact.startswith("data ") for fact in facts_of_data(data, 256))
 
 
-def test_data_is_read_with_its_keys_and_without_identifiers() -> None:
+def test_data_is_read_with_its_keys_and_without_identifiers():
     data = {
         "offers": [{"price": 19.0, "currency": "EUR"}, {"price": "24.90"}],
         "url": "http://one.example/1",
@@ -101,14 +101,14 @@ def test_data_is_read_with_its_keys_and_without_identifiers() -> None:
     assert [*facts_of_data(data, 1)] == ["data price 19"]
 
 
-def test_data_may_be_nested_deeply() -> None:
-    nested: object = {"price": 5}
+def test_data_may_be_nested_deeply():
+    nested = {"price": 5}
     for _ in range(100_000):
         nested = [nested]
     assert [*facts_of_data(nested, 256)] == ["data price 5"]
 
 
-def test_facts_are_found_in_linear_time() -> None:
+def test_facts_are_found_in_linear_time():
     texts = [
         *["1" * 200_000, "1 " * 100_000, "a" * 200_000 + "1", "1 a" * 70_000, "1-" * 100_000, " " * 200_000 + "1"],
         *["$" + " " * 200_000 + "1", "1" + " .-" * 70_000, "1,111" * 40_000, "mon" + "a" * 200_000, "may " * 50_000],

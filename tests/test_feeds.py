@@ -1,7 +1,5 @@
 """A duplicate's item is dropped only if every feed that would take it has taken an item of its original."""
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """A fingerprint says what a text says, and nothing of how it is laid out."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import story, zh_story
@@ -15,7 +13,7 @@ PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He sa
 
 
 @given(PARAGRAPHS)
-def test_it_weighs_every_clause_once(paragraphs: list[str]) -> None:
+def test_it_weighs_every_clause_once(paragraphs):
     said = {clause for clause, _ in clauses("\n".join(paragraphs))}
     made = fingerprint(paragraphs)
     assert dict(made.weights) == {fingerprint.hash(clause): weight(clause) for clause in said}
@@ -24,13 +22,13 @@ def test_it_weighs_every_clause_once(paragraphs: list[str]) -> None:
 
 
 @given(PARAGRAPHS, st.randoms(use_true_random=False))
-def test_order_and_repetition_of_paragraphs_do_not_matter(paragraphs: list[str], random: object) -> None:
+def test_order_and_repetition_of_paragraphs_do_not_matter(paragraphs, random):
     shuffled = [*paragraphs, *paragraphs[:2]]
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     one, other = fingerprint(paragraphs), fingerprint(shuffled)
     assert (one.digest, dict(one.weights)) == (other.digest, dict(other.weights))
 
 
 @given(st.lists(st.text()))
-def test_any_text_has_a_fingerprint(paragraphs: list[str]) -> None:
+def test_any_text_has_a_fingerprint(paragraphs):
     assert fingerprint([p + "\ud800" * 20 for p in paragraphs]).weight >= 0

@@ -1,24 +1,16 @@
 """Crawls and commands with a store on a Redis server, as a user of one has them."""
 
-from __future__ import annotations
-
 import json
-import threading
-from typing import TYPE_CHECKING
 
 import pytest
-from crawling import Running, run_scrapy, write_job
-from local_site import Answer, wait_until
+from crawling import run_scrapy
 from prose import article, blog, story
 from redis_server import RedisServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 redis = pytest.importorskip("redis")
 
 
-def ask(folder: Path, uri: str, *arguments: str) -> tuple[int, str]:
+def ask(folder, uri, *arguments):
     """Return the status of ``scrapy dedup``, and all that it says."""
     done = run_scrapy(folder, "dedup", *arguments, "-s", f"DEDUP_STORE={uri}", "-s", "DEDUP_LOG=records.jsonl")
     assert "Traceback" not in done.stderr
@@ -49,29 +41,6 @@ def test_a_password_is_in_nothing_that_a_crawl_or_a_command_writes(site, crawl, 
     for text in (*(text for _, text in (*said, wrong, absent, dumped)), outcome.log, json.dumps(outcome.records)):
         assert "geheim" not in text
         assert "verraten" not in text
-
-
-@pytest.mark.parametrize("reactor", ["asyncio", "reactorless"])
-def test_while_a_server_does_not_answer_everything_is_kept(site, tmp_path, reactor):
-    held = Answer(article("Held", story(2)), hold=threading.Event())
-    urls = [
-        site.add("/a", article("A", story(1))),
-        site.add("/held", held),
-        site.add("/b", blog("B", story(1)), host=1),
-    ]
-    with RedisServer(tmp_path / "redis") as server:
-        settings = {"DEDUP_STORE": f"{server.url}?timeout=0.5"}
-        command = write_job(
-            tmp_path / "crawl", "sample_spiders.OneByOne", urls=",".join(urls), settings=settings, reactor=reactor
-        )
-        with Running(tmp_path / "crawl", command) as crawl:
-            wait_until(lambda: len(site.requests) > 1)
-            server.freeze()
-            held.hold.set()
-            outcome = crawl.wait()
-    assert outcome.kept == urls
-    (warning,) = outcome.problems
-    assert f"cannot reach the store {settings['DEDUP_STORE']} (" in warning
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", "reactorless"])

@@ -1,9 +1,6 @@
 """No command replaces a file that the package has not made, whatever name a user gives it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from prose import article, story
@@ -11,9 +8,6 @@ from test_commands import record, run_here, write_log
 
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.stores import open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOST = "http://news.example"
 #: What people have in files of the kinds that the commands write.
@@ -35,7 +29,7 @@ FOREIGN = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Return a folder with a store, a log that shows a rule, and pages to compare."""
     folder = tmp_path_factory.mktemp("project")
     store = open_store(f"sqlite:{folder / 'store'}", fingerprint_scheme=fingerprinter("clauses").scheme)
@@ -58,7 +52,7 @@ COMMANDS = {
 }
 
 
-def run(command: str, path: Path, folder: Path):
+def run(command, path, folder):
     words = [str(path) if word == "{}" else word for word in command.split()]
     here = ["-s", f"DEDUP_STORE=sqlite:{folder / 'store'}", "-s", f"DEDUP_LOG={folder / 'log.jsonl'}"]
     return run_here(*words, *here, folder=folder)
@@ -66,7 +60,7 @@ def run(command: str, path: Path, folder: Path):
 
 @pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_writes_a_new_file_and_one_of_its_own_and_no_other(command: str, folder: Path, tmp_path: Path):
+def test_a_command_writes_a_new_file_and_one_of_its_own_and_no_other(command, folder, tmp_path):
     if "--plot" in command:
         pytest.importorskip("matplotlib")
     ours = tmp_path / f"ours{COMMANDS[command]}"
@@ -87,20 +81,20 @@ def test_a_command_writes_a_new_file_and_one_of_its_own_and_no_other(command: st
         assert path.read_bytes() == content, name
 
 
-def test_a_batch_writes_into_no_folder_that_has_something(folder: Path, tmp_path: Path):
+def test_a_batch_writes_into_no_folder_that_has_something(folder, tmp_path):
     (tmp_path / "verdicts.jsonl").write_text("of mine")
     run("batch pages.jsonl -o {}", tmp_path, folder).refused(str(tmp_path), "is not empty", "Name another folder")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["of mine"]
 
 
-def test_dropped_items_are_appended_as_a_crawl_does(folder: Path, tmp_path: Path):
+def test_dropped_items_are_appended_as_a_crawl_does(folder, tmp_path):
     path = tmp_path / "items.jsonl"
     path.write_text('{"of": "mine"}\n')
     assert run("dropped -o {}", path, folder).exit_status == 0
     assert path.read_text() == '{"of": "mine"}\n'
 
 
-def test_the_export_of_rules_is_what_duplicate_url_discarder_reads(folder: Path, tmp_path: Path):
+def test_the_export_of_rules_is_what_duplicate_url_discarder_reads(folder, tmp_path):
     path = tmp_path / "rules.json"
     assert "Wrote 1 rule to" in run("rules --export {}", path, folder).err
     (rule,) = json.loads(path.read_text())

@@ -7,15 +7,12 @@ The tests compare the verdicts with the stored ones, so that a change of a verdi
 diff. The pages come from a generator with a seed, in the order in which a crawl fetches them.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from opencc import OpenCC
@@ -24,9 +21,6 @@ from prose import article, blog, several, story, zh_story
 
 from dedup_middleware import Deduplicator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 VERDICTS = Path(__file__).with_name("golden.jsonl")
 STORED = VERDICTS.read_text(encoding="utf8").splitlines()
 #: Stories of each kind: enough for boilerplate and templates to be recognised.
@@ -34,13 +28,13 @@ STORIES = 4
 _NAME = "the Gazette"
 
 
-def corpus() -> Iterator[tuple[str, str, Any]]:
+def corpus():
     """Yield URL, HTML and item of each page, in the order of the crawl; the path of a URL names the kind of page."""
     for make in (_reposts, _edits, _views, _variants, _numbers, _templates, _short_pages, _threads, _items, _chinese):
         yield from ((url, html, rest[0] if rest else None) for url, html, *rest in make())
 
 
-def _reposts() -> Iterator[tuple[str, ...]]:
+def _reposts():
     for n in range(STORIES):
         yield f"http://first.test/story/{n}", article(_NAME, story(n))
         yield f"http://second.test/repost/{n}", blog(_NAME, story(n))
@@ -49,7 +43,7 @@ def _reposts() -> Iterator[tuple[str, ...]]:
         yield f"http://first.test/story/{n}?sessionid=5f{n}c", article(_NAME, story(n))
 
 
-def _edits() -> Iterator[tuple[str, str]]:
+def _edits():
     rng = random.Random("edits")
     for n in range(10, 10 + STORIES):
         words = [paragraph.split() for paragraph in story(n)]
@@ -62,7 +56,7 @@ def _edits() -> Iterator[tuple[str, str]]:
         yield f"http://third.test/no-commas/{n}", blog(_NAME, [p.replace(",", "") for p in story(n)])
 
 
-def _views() -> Iterator[tuple[str, str]]:
+def _views():
     for n in range(20, 20 + STORIES):
         page = article(_NAME, story(n))
         yield f"http://first.test/view/{n}", page
@@ -72,7 +66,7 @@ def _views() -> Iterator[tuple[str, str]]:
         yield f"http://first.test/updated/{n}", article(_NAME, [*story(n), f"Update: {story(300 + n, 1)[0]}"])
 
 
-def _variants() -> Iterator[tuple[str, str]]:
+def _variants():
     for n, (colour, price) in enumerate([("red", "19.90"), ("blue", "19.90"), ("red", "24.90"), ("red", "19.90")]):
         facts = f"<p>Colour: {colour}</p><p class='price'>$ {price}</p>"
         page = article("Shop", story(30)).replace("</h1>", f"</h1>{facts}")
@@ -81,7 +75,7 @@ def _variants() -> Iterator[tuple[str, str]]:
         yield f"http://shop.test/plan/{n}", article("Plan", [*story(31), f"Backups every night: {sign}"])
 
 
-def _numbers() -> Iterator[tuple[str, str]]:
+def _numbers():
     for day, wind in enumerate((12, 31, 12)):
         report = f"At the weather station by the lighthouse the keeper measured gusts of {wind} km/h before the rain."
         yield f"http://weather.test/report/{day}", article("Weather", [*story(40), report])
@@ -90,13 +84,13 @@ def _numbers() -> Iterator[tuple[str, str]]:
         yield f"http://ferry{n}.test/delay", article("Ferries", [*story(41), ferry])
 
 
-def _templates() -> Iterator[tuple[str, str]]:
+def _templates():
     for n in range(50, 50 + STORIES):
         yield f"http://notary.test/office/{n}", article(f"Office {n}", [*story(49, 4), *story(n, 1)])
         yield f"http://agency{n}.test/terms", article("Terms", story(48))
 
 
-def _short_pages() -> Iterator[tuple[str, str]]:
+def _short_pages():
     for n in range(STORIES):
         yield f"http://first.test/404/{n}", "<title>Not found</title><p>This page does not exist.</p>"
         yield f"http://first.test/list/{n}", article("List", [], tuple(f"/story/{m}" for m in range(n, n + 20)))
@@ -104,7 +98,7 @@ def _short_pages() -> Iterator[tuple[str, str]]:
         yield f"http://second.test/brief/{n}", blog("Brief", [story(60 + n, 1)[0]])
 
 
-def _threads() -> Iterator[tuple[str, str]]:
+def _threads():
     for answers in (2, 3, 3):
         yield (
             f"http://forum.test/thread?answers={answers}",
@@ -113,7 +107,7 @@ def _threads() -> Iterator[tuple[str, str]]:
     yield "http://forum.test/cut", article("Cut", story(75))[:-90]
 
 
-def _items() -> Iterator[tuple[str, str, Any]]:
+def _items():
     for n in range(80, 80 + STORIES):
         item = {"title": f"Story {n}", "text": " ".join(story(n)), "section": "harbour"}
         yield f"http://first.test/item/{n}", article(_NAME, story(n)), item
@@ -123,7 +117,7 @@ def _items() -> Iterator[tuple[str, str, Any]]:
         yield f"http://third.test/item/{n}", blog(_NAME, story(n)), more
 
 
-def _chinese() -> Iterator[tuple[str, str]]:
+def _chinese():
     traditional = OpenCC("s2t").convert
     for n in range(STORIES):
         yield f"http://zh.test/story/{n}", article("日报", zh_story(n))
@@ -132,14 +126,14 @@ def _chinese() -> Iterator[tuple[str, str]]:
         yield f"http://zh2.test/other/{n}", blog("转载", [*zh_story(n)[:3], *zh_story(100 + n, 3)])
 
 
-def item_of(html: str) -> dict[str, str]:
+def item_of(html):
     """Return the item that a spider with selectors of its own makes of a page: its title and its text."""
     page = Selector(html)
     text = page.xpath("(//article | //div[@class='text'] | //body)[1]//text()").getall()
     return {"title": page.xpath("string(//title)").get(""), "text": " ".join(text)}
 
 
-def replayed(*, items: bool, store: str | None = None) -> Iterator[dict[str, Any]]:
+def replayed(*, items, store=None):
     """Yield what came of each page of the corpus, in order; with a *store* on disk, each is the first of its process.
 
     With *items*, each page has one with title and text.
@@ -161,22 +155,22 @@ def replayed(*, items: bool, store: str | None = None) -> Iterator[dict[str, Any
             }
 
 
-def lines() -> list[str]:
+def lines():
     """Return the verdicts as they are stored."""
     return [json.dumps(row, ensure_ascii=False) for items in (False, True) for row in replayed(items=items)]
 
 
-def test_the_verdicts_are_the_stored_ones() -> None:
+def test_the_verdicts_are_the_stored_ones():
     """After a change that is meant, run ``python tests/test_golden.py --write`` and review the diff."""
     assert lines() == STORED
 
 
 @pytest.mark.parametrize("items", [False, True])
-def test_a_verdict_does_not_depend_on_what_the_process_has_seen(tmp_path: Path, *, items: bool) -> None:
+def test_a_verdict_does_not_depend_on_what_the_process_has_seen(tmp_path, *, items):
     assert [*replayed(items=items, store=f"leveldb:{tmp_path}/store")] == [*replayed(items=items)]
 
 
-def test_the_corpus_has_every_verdict() -> None:
+def test_the_corpus_has_every_verdict():
     verdicts = Counter(json.loads(line).get("verdict") for line in STORED)
     assert all(verdicts[kind] for kind in ("new", "duplicate", "related", "unchecked")), verdicts
 

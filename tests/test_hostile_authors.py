@@ -1,7 +1,5 @@
 """Authors who mean harm: texts made to collide, and copies that were there before the original."""
 
-from __future__ import annotations
-
 import random
 from itertools import cycle
 

@@ -1,9 +1,5 @@
 """Which stored pages hold a clause, and that a store stays consistent in every crawl."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint
@@ -12,10 +8,7 @@ from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.index.schema import clause_keys, decode_postings
-from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
-
-if TYPE_CHECKING:
-    from dedup_middleware.index.index import Changed
+from dedup_middleware.model import Match, Scope, VerdictKind
 
 # Few addresses and few clauses, so that pages meet, change, redirect to one another and repeat one another.
 TEXTS = st.builds(lambda first, length: frozenset(range(first, first + length)), st.integers(0, 9), st.integers(4, 9))
@@ -24,13 +17,13 @@ VISITS = st.tuples(st.sampled_from("abcd"), st.sampled_from([None, "x", "y"]), T
 Visits = list[tuple[str, "str | None", frozenset[int], int]]
 
 
-def holders(library: Library, page: Page) -> dict[bytes, tuple[int, ...]]:
+def holders(library, page):
     """Return each clause of *page* with the stored pages that hold it."""
     contents = library.contents()
     return {h: decode_postings(contents.get(clause_keys([h])[0], b"")) for h in page.fingerprint.weights}
 
 
-def commit(library: Library, page: Page, *, feeds: str = "") -> StoredPage:
+def commit(library, page, *, feeds=""):
     """Commit *page* as an original."""
     stored = library.index.commit(page, feeds=frozenset(feeds))
     assert stored is not None
@@ -38,7 +31,7 @@ def commit(library: Library, page: Page, *, feeds: str = "") -> StoredPage:
 
 
 @given(st.lists(VISITS, max_size=12))
-def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
+def test_nothing_in_the_store_dangles_whatever_comes(visits):
     library = Library()
     for name, request, clauses, items in visits:
         library.visit(name, clauses, request=request, items=items)
@@ -47,7 +40,7 @@ def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
         assert [library.index.find([identity]) for identity in page.identities] == [page] * len(page.identities)
 
 
-def test_the_list_of_a_common_clause_stays_short() -> None:
+def test_the_list_of_a_common_clause_stays_short():
     library = Library()
     for number in range(10):
         commit(library, library.page(f"p{number}", [0, 100 + number]))
@@ -57,7 +50,7 @@ def test_the_list_of_a_common_clause_stays_short() -> None:
 
 
 class TestSuperseding:
-    def test_a_duplicate_that_says_something_new_becomes_an_original(self) -> None:
+    def test_a_duplicate_that_says_something_new_becomes_an_original(self):
         library = Library()
         library.visit("a", range(9))
         duplicate = library.visit("b", range(9))
@@ -70,7 +63,7 @@ class TestSuperseding:
 class TestStaleness:
     """A verdict is made again only where something that concerns its page has changed."""
 
-    def test_only_what_shares_a_clause_or_an_identity_concerns_a_page(self) -> None:
+    def test_only_what_shares_a_clause_or_an_identity_concerns_a_page(self):
         library = Library()
         index, page = library.index, library.page("a", range(10))
         version = index.read_version()
@@ -87,7 +80,7 @@ class TestStaleness:
         assert not index.changed_since(index.read_version(), page)
 
     @given(st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 20), min_size=1, max_size=8)), max_size=12))
-    def test_a_verdict_that_is_not_stale_is_the_verdict(self, changes: list[tuple[int, set[int]]]) -> None:
+    def test_a_verdict_that_is_not_stale_is_the_verdict(self, changes):
         library = Library()
         page = library.page("page", range(12))
         detector = Detector(library.index, fingerprint.hash, CopyRules(0.8))
@@ -102,21 +95,21 @@ class TestStaleness:
 class TestKeptAgain:
     """What an original has, when a later crawl keeps it again."""
 
-    def test_it_has_reached_the_feeds_of_both_crawls(self) -> None:
+    def test_it_has_reached_the_feeds_of_both_crawls(self):
         library = Library()
         commit(library, library.page("a", range(9)), feeds="f")
         library.begin("second")
         assert commit(library, library.page("a", range(9)), feeds="g").kept.feeds == {"f", "g"}
         library.check_invariants()
 
-    def test_within_a_crawl_what_an_earlier_one_kept_does_not_count(self) -> None:
+    def test_within_a_crawl_what_an_earlier_one_kept_does_not_count(self):
         library = Library(scope=Scope.CRAWL)
         commit(library, library.page("a", range(9)), feeds="f")
         library.begin("second")
         assert library.check("copy", range(9)).kind is VerdictKind.NEW
         assert commit(library, library.page("a", range(9)), feeds="g").kept.feeds == {"g"}
 
-    def test_of_another_text_it_has_reached_no_feed_before(self) -> None:
+    def test_of_another_text_it_has_reached_no_feed_before(self):
         library = Library()
         commit(library, library.page("a", range(9)), feeds="f")
         assert commit(library, library.page("a", range(20, 29)), feeds="g").kept.feeds == {"g"}
@@ -125,17 +118,17 @@ class TestKeptAgain:
 
 class TestDroppedItems:
     @staticmethod
-    def drop(library: Library, name: str, original: StoredPage) -> None:
+    def drop(library, name, original):
         urls = {"url": name, "original_url": "half a character: \ud800"}
 
-        def items(number: int, _: object) -> Changed:
+        def items(number, _):
             known = (number, original.number, "s", "run", "", False, "")
             item = DroppedItem(*known, **urls, score=1.0, type="t:t", data=b"{}")
             return library.index.dropped.pairs(item, b"same"), ()
 
         library.index.remember_duplicate(library.page(name, range(9)), Match(original, 1.0, original.hashes), items)
 
-    def test_the_oldest_are_removed_but_never_one_that_is_to_be_released(self) -> None:
+    def test_the_oldest_are_removed_but_never_one_that_is_to_be_released(self):
         library = Library()
         original = commit(library, library.page("a", range(9)))
         for name in "123":

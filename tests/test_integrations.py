@@ -1,15 +1,11 @@
 """The plugin beside what else a project may use: reactors, caches, queues, page objects, other crawls."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
-from crawling import REACTOR, Running, run_job, write_job
+from crawling import Running, run_job, write_job
 from local_site import Answer, wait_until
 from prose import article, blog, story, zh_story
-
-REACTORS = ["asyncio", "default", "reactorless"]
 
 
 def a_small_paper(site):
@@ -22,21 +18,6 @@ def a_small_paper(site):
         site.add("/c", article("C", story(3))),
     ]
     return urls, urls[2:4]
-
-
-@pytest.mark.parametrize("reactor", [r for r in REACTORS if r != REACTOR])
-def test_every_reactor_does(site, crawl, reactor):
-    urls, dropped = a_small_paper(site)
-    twin = site.add("/a?twin=1", article("A", story(1)))
-    settings = {
-        "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100},
-    }
-    steps = [{"url": url} for url in [*urls, twin, twin]]
-    outcome = crawl("sample_spiders.Steps", steps=steps, reactor=reactor, settings=settings)
-    assert outcome.kept == [url for url in urls if url not in dropped]
-    assert [i["url"] for i in outcome.dropped] == [*dropped, twin, twin]
-    assert outcome.problems == []
-    assert outcome.exit_status == 0
 
 
 def test_page_objects(site, crawl):

@@ -1,7 +1,5 @@
 """What an item has in any type, at any depth, in any size and in any characters is compared before it is dropped."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from datetime import date, datetime, timedelta, timezone
@@ -10,7 +8,6 @@ from decimal import Decimal
 from email.utils import format_datetime
 from enum import Enum, IntEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
@@ -25,9 +22,6 @@ from dedup_middleware.common.values import VALUES
 from dedup_middleware.index import item_codec
 from dedup_middleware.items.item_values import item_values
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 STORY = story(1)
 PAGE = article("Story", STORY)
 TEXT = " ".join(STORY)
@@ -38,7 +32,7 @@ class Size(Enum):
     LARGE = "large"
 
 
-def second(value: Any, other: Any) -> str:
+def second(value, other):
     """Return the reason for which the item of the same text with the *other* value is kept; empty if it is dropped."""
     with Deduplicator("memory:") as dedup:
         dedup.add("http://site.example/a", PAGE, item={"text": TEXT, "field": value})
@@ -59,7 +53,7 @@ def second(value: Any, other: Any) -> str:
         (b"\xff\x00one", b"\xff\x00two"),
     ],
 )
-def test_another_value_keeps_an_item_whatever_its_type(value, other) -> None:
+def test_another_value_keeps_an_item_whatever_its_type(value, other):
     assert second(value, other) == "item_field_differs"
     assert second(value, value) == ""
 
@@ -67,7 +61,7 @@ def test_another_value_keeps_an_item_whatever_its_type(value, other) -> None:
 @pytest.mark.parametrize(
     ("value", "other"), [("2026-03-04T10:45", "2026-03-05T10:45"), (9.5, 12.5), ("C++", "C#"), ("€ 3.50", "€ 4.50")]
 )
-def test_the_record_shows_the_value_as_the_item_has_it(value, other) -> None:
+def test_the_record_shows_the_value_as_the_item_has_it(value, other):
     with Deduplicator("memory:") as dedup:
         dedup.add("http://site.example/a", PAGE, item={"text": TEXT, "field": value})
         checked = dedup.add("http://site.example/b", PAGE, item={"text": TEXT, "field": other})
@@ -82,7 +76,7 @@ def test_the_record_shows_the_value_as_the_item_has_it(value, other) -> None:
     ],
     ids=["short markup", "a long text of short clauses"],
 )
-def test_a_value_that_is_too_little_for_a_text_is_compared_as_it_is(value, other) -> None:
+def test_a_value_that_is_too_little_for_a_text_is_compared_as_it_is(value, other):
     with Deduplicator("memory:") as dedup:
         dedup.add("http://site.example/a", PAGE, item={"field": value})
         assert not dedup.check("http://site.example/b", PAGE, item={"field": other}).is_duplicate
@@ -90,7 +84,7 @@ def test_a_value_that_is_too_little_for_a_text_is_compared_as_it_is(value, other
 
 
 @pytest.mark.parametrize(("value", "other"), [("👍", "👎"), ("★★", "✗"), ("red", "blue")])
-def test_a_value_that_no_page_shows_counts_across_sites(value, other) -> None:
+def test_a_value_that_no_page_shows_counts_across_sites(value, other):
     """Not even where it is a part of a word of the URL."""
     with Deduplicator("memory:") as dedup:
         dedup.add("http://blues.example/shared", PAGE, item={"text": TEXT, "field": value})
@@ -98,14 +92,14 @@ def test_a_value_that_no_page_shows_counts_across_sites(value, other) -> None:
 
 
 @pytest.mark.parametrize(("value", "other"), [("red", "blue"), ("A+", "A"), ("A", "A+")])
-def test_words_that_two_urls_of_one_page_have_name_no_view(value, other) -> None:
+def test_words_that_two_urls_of_one_page_have_name_no_view(value, other):
     urls = [f"http://site.example/a/red/blue/1{query}" for query in ("", "?v=2")]
     with Deduplicator("memory:") as dedup:
         dedup.add(urls[0], PAGE, item={"text": TEXT, "field": value})
         assert not dedup.add(urls[1], PAGE, item={"text": TEXT, "field": other}).is_duplicate
 
 
-def test_the_bytes_of_a_page_are_its_text() -> None:
+def test_the_bytes_of_a_page_are_its_text():
     with Deduplicator("memory:") as dedup:
         for host in ("one", "two"):
             html = PAGE.replace("<nav>", f"<nav><a href=/{host}>{host}</a>")
@@ -114,7 +108,7 @@ def test_the_bytes_of_a_page_are_its_text() -> None:
 
 
 #: Values of each type that is read: each is stored, too.
-SAMPLES: dict[type, st.SearchStrategy[Any]] = {
+SAMPLES = {
     type(None): st.none(),
     bool: st.booleans(),
     int: st.integers() | st.integers(2**62, 2**66) | st.integers(-(2**66), -(2**62)),
@@ -143,7 +137,7 @@ anything = st.recursive(
 )
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one, other):
     """Return whether both are equal, and of the same types throughout."""
     if type(one) is not type(other) or one != other:
         return False
@@ -157,12 +151,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(anything)
-def test_what_is_read_of_an_item_is_stored_and_comes_back_as_it_was(value: Any) -> None:
+def test_what_is_read_of_an_item_is_stored_and_comes_back_as_it_was(value):
     assert same(item_codec.decode(item_codec.encode({"field": value})), {"field": value})
 
 
 @given(plain.filter(lambda value: value is not None))
-def test_what_is_stored_of_an_item_is_read(value: Any) -> None:
+def test_what_is_stored_of_an_item_is_read(value):
     assert {*SAMPLES, list, tuple, set, frozenset, dict} == VALUES.keys()
     for held in (value, [value], (value,), {value}, frozenset({value}), {"of": value}):
         ((_, text),) = item_values({"field": held})
@@ -204,7 +198,7 @@ class Colour(str, Enum):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_of_a_subclass_is_read_alike_and_kept_if_it_would_come_back_as_another(value, text, stored) -> None:
+def test_a_value_of_a_subclass_is_read_alike_and_kept_if_it_would_come_back_as_another(value, text, stored):
     item_codec.PROJECT.give([Size])
     assert [*dict(item_values({"field": value})).values()] == [text]
     if stored is None:
@@ -214,19 +208,19 @@ def test_a_value_of_a_subclass_is_read_alike_and_kept_if_it_would_come_back_as_a
         assert same(item_codec.decode(item_codec.encode(value)), stored)
 
 
-def test_one_object_at_two_places_of_a_value_is_read_at_both() -> None:
+def test_one_object_at_two_places_of_a_value_is_read_at_both():
     """A spider may name one list of sizes twice; another item, with another list in its second place, is another."""
     sizes = ["S", "M"]
     assert second({"sizes": sizes, "sold": ["S"]}, {"sizes": sizes, "sold": sizes}) == "item_field_differs"
 
 
-def test_an_item_that_contains_itself_is_kept() -> None:
-    endless: list[Any] = ["red"]
+def test_an_item_that_contains_itself_is_kept():
+    endless = ["red"]
     endless += [endless, endless]
     assert second(["red"], endless) == "unreadable_item"
 
 
-def test_sets_have_one_order() -> None:
+def test_sets_have_one_order():
     names = [f"name {number}" for number in range(9)]
     assert item_values({"names": {*names}}) == [("names", name) for name in names]
 
@@ -243,13 +237,13 @@ def test_sets_have_one_order() -> None:
     ],
     ids=["a long number", "too long a number", "too long a name", "many numbers", "many values", "many long numbers"],
 )
-def test_no_value_takes_long(value, reason) -> None:
+def test_no_value_takes_long(value, reason):
     start = time.process_time()
     assert second(1, value) == reason
     assert time.process_time() - start < 2
 
 
-def content(field: str, values: Iterable[Any], *, paths: Sequence[str] = ("/a", "/b", "/c", "/d")) -> list[Any]:
+def content(field, values, *, paths=("/a", "/b", "/c", "/d")):
     """Return those of the *values* that keep the item of a page with one text, each under *field*."""
     kept = []
     with Deduplicator("memory:") as dedup:
@@ -284,10 +278,13 @@ def content(field: str, values: Iterable[Any], *, paths: Sequence[str] = ("/a", 
         ("download_size", ["12 MB", "15 MB"]),
         ("digits", ["31415926535897932384626433832795", "27182818284590452353602874713526"]),
         ("city_id", [17, 18]),
+        # Unless its name shows that a field is a key, doubt keeps.
+        ("reference", ["row-1x", "row-2x"]),
+        ("salary", [31000, "30,500", "29900 €"]),
         ("props", [{"mileage": 120_000}, {"mileage": 15_750}]),
     ],
 )
-def test_a_value_that_differs_keeps_an_item_wherever_the_spider_has_it_from(field, values) -> None:
+def test_a_value_that_differs_keeps_an_item_wherever_the_spider_has_it_from(field, values):
     """No page shows one of them."""
     assert content(field, [*values, values[-1]], paths=["/report/2023", "/report/2024", "/x", "/y"]) == values
 
@@ -332,11 +329,11 @@ NOW = datetime.now(timezone.utc).replace(second=17)
         ),
     ],
 )
-def test_a_value_that_comes_from_the_fetch_keeps_no_item(field, values) -> None:
+def test_a_value_that_comes_from_the_fetch_keeps_no_item(field, values):
     assert content(field, values) == values[:1]
 
 
-def test_a_moment_that_may_have_been_planned_keeps_an_item() -> None:
+def test_a_moment_that_may_have_been_planned_keeps_an_item():
     evening = NOW.replace(hour=18, minute=0, second=0, microsecond=0)
     values = [evening - timedelta(days=1), evening, evening + timedelta(days=1), NOW + timedelta(days=2)]
     assert content("begins", values) == values
@@ -352,14 +349,14 @@ LINES = [
 
 
 @pytest.mark.parametrize("lines", [*LINES, *(line[::-1] for line in LINES)])
-def test_a_sign_and_a_character_of_a_font_of_its_own_keep_a_page(lines) -> None:
+def test_a_sign_and_a_character_of_a_font_of_its_own_keep_a_page(lines):
     here, there = (article("Story", [*STORY[:3], line, *STORY[3:]]) for line in lines)
     with Deduplicator("memory:") as dedup:
         assert dedup.add("http://site.example/a", here).verdict == "new"
         assert dedup.add("http://site.example/b", there).verdict == "related"
 
 
-def test_stories_in_another_charset_than_their_sites_say_are_kept(site, crawl) -> None:
+def test_stories_in_another_charset_than_their_sites_say_are_kept(site, crawl):
     """Only what is in English can be read of them, and that they share."""
     russian = ["Городской совет решил восстановить старый склад.", "Учителя написали о закрытии школьной библиотеки."]
     urls = []

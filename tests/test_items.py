@@ -1,7 +1,5 @@
 """What becomes of items: of every type, one or several on a page, of pages and of JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -170,13 +168,6 @@ def test_an_item_that_costs_more_than_it_may_is_kept(site, crawl, cap, reason):
     assert outcome.kept == ["one", "copy"]
     assert [r["reason"] for r in outcome.records] == ["items_checked", reason] * 2
     assert outcome.problems == []
-
-
-def test_a_field_that_no_item_of_an_api_has_is_named(site, crawl):
-    url = serve_json(site, "/one", [entry(1, "one"), entry(2, "two")])
-    outcome = crawl("sample_spiders.Steps", steps=api_steps([url]), settings={"DEDUP_ITEM_FIELDS": ["title", "texxt"]})
-    (warning,) = outcome.problems
-    assert warning.endswith("no item had the DEDUP_ITEM_FIELDS 'texxt': check the spelling")
 
 
 def test_items_of_an_api_are_checked_by_their_fields(site, crawl):

@@ -11,12 +11,13 @@ import struct
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import scrapy
-from crawling import IN_ORDER, Outcome, Running, run_job, write_job
+from crawling import IN_ORDER, Running, run_job, write_job
 from local_site import Answer, Site, wait_until
+from nightly import tries
 from prose import article, story
 from sample_spiders import Articles
 from scrapy.dupefilters import RFPDupeFilter
@@ -25,11 +26,6 @@ from scrapy.squeues import MarshalLifoDiskQueue, PickleFifoDiskQueue, PickleLifo
 
 from dedup_middleware.order.disk_queues import GIVEN_AGAIN, UNREADABLE
 from dedup_middleware.order.queue import TwoTierQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from scrapy.http import HtmlResponse
 
 pytestmark = [
     pytest.mark.every_scrapy,
@@ -52,7 +48,7 @@ class Starts(Articles):
 # --- crawls
 
 
-def command(folder: Path, site: Site, **settings: Any) -> list[str]:
+def command(folder, site, **settings):
     """Return the command of a crawl of *site* with a JOBDIR, in a project with the ADDONS line."""
     urls = ",".join(site.url(f"/start{n}") for n in range(6))
     common = IN_ORDER | {"JOBDIR": "job"}
@@ -60,7 +56,7 @@ def command(folder: Path, site: Site, **settings: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[Site]:
+def pages():
     """Six pages to start from, each with links to five others."""
     site = Site(hosts=1)
     for start in range(6):
@@ -79,13 +75,13 @@ class Stopped(NamedTuple):
     folder: Path
     fetched: set[str]
 
-    def copied(self, folder: Path) -> Path:
+    def copied(self, folder):
         """Copy the job to *folder*; return the folder of the queues of its one slot."""
         shutil.copytree(self.folder / "job", folder / "job")
         (slot,) = [path for path in (folder / "job" / "requests.queue").iterdir() if path.is_dir()]
         return slot
 
-    def missing_after(self, folder: Path, **settings: Any) -> tuple[int, Outcome]:
+    def missing_after(self, folder, **settings):
         """Resume the job in *folder* to its end; return the number of pages that were never fetched, and what came."""
         before = len(self.site.paths())
         outcome = run_job(folder, command(folder, self.site, **settings))
@@ -94,10 +90,10 @@ class Stopped(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def stopped(pages: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Stopped]:
-    made: dict[str, Stopped] = {}
+def stopped(pages, tmp_path_factory):
+    made = {}
 
-    def stop(**settings: Any) -> Stopped:
+    def stop(**settings):
         name = str(settings)
         if name not in made:
             folder, before = tmp_path_factory.mktemp("stopped"), len(pages.paths())
@@ -108,32 +104,32 @@ def stopped(pages: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
     return stop
 
 
-def without_its_files(queue: Path) -> None:
+def without_its_files(queue):
     """Leave what a kill may leave while queuelib removes an empty queue."""
     for path in queue.glob("q*"):
         path.unlink()
 
 
-def without_its_entries(queue: Path) -> None:
+def without_its_entries(queue):
     queue.write_bytes(queue.read_bytes()[:4])
 
 
-def cut_in_an_entry(queue: Path) -> None:
+def cut_in_an_entry(queue):
     path = queue / "q00000" if queue.is_dir() else queue
     path.write_bytes(path.read_bytes()[:-9])
 
 
-def begun_in_an_entry(queue: Path) -> None:
+def begun_in_an_entry(queue):
     info = json.loads((queue / "info.json").read_text())
     info["tail"][2] += 7
     (queue / "info.json").write_text(json.dumps(info))
 
 
-def without_its_info(queue: Path) -> None:
+def without_its_info(queue):
     (queue / "info.json").write_text("")
 
 
-TEARS: dict[str, tuple[dict[str, Any], str, Callable[[Path], None], int, str]] = {
+TEARS = {
     "start requests removed": ({}, "0s", without_its_files, 30, "5 requests in"),
     "start requests cut": ({}, "0s", cut_in_an_entry, 6, "1 request in"),
     "start requests moved": ({}, "0s", begun_in_an_entry, 0, ""),
@@ -176,7 +172,7 @@ def test_so_does_one_that_hung_without_the_plugin_and_was_interrupted(stopped, t
 class SeenAtOnce(RFPDupeFilter):
     """Brings to disk at once what was seen, as Scrapy 2.15 does: what was lost is not found again."""
 
-    def request_seen(self, request: scrapy.Request) -> bool:
+    def request_seen(self, request):
         seen = super().request_seen(request)
         self.file.flush()
         return seen
@@ -204,10 +200,10 @@ def test_all_that_waits_when_a_crawl_is_killed_is_fetched_when_it_is_resumed(sit
 class WithParse(Starts):
     """Has a callback for links which another version of the spider lacks."""
 
-    def parse(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
+    def parse(self, response):
         yield from response.follow_all(css="a.next", callback=self.parse_link)
 
-    def parse_link(self, response: HtmlResponse) -> Iterator[dict[str, str]]:
+    def parse_link(self, response):
         yield {"url": response.url}
 
 
@@ -231,9 +227,9 @@ def test_requests_for_a_callback_that_is_gone_are_left_out(pages, tmp_path):
 class Job:
     """The queues of a crawl that fetches nothing, in *folder*; what it reports is kept."""
 
-    def __init__(self, folder: Path, kind: type = PickleLifoDiskQueue) -> None:
+    def __init__(self, folder, kind=PickleLifoDiskQueue):
         self.folder, self.kind = folder, kind
-        self.warnings: list[str] = []
+        self.warnings = []
         self.unreadable = 0
         downloader = SimpleNamespace(
             get_slot_key=lambda request: request.meta.get("download_slot"), slots={}, active=()
@@ -245,15 +241,15 @@ class Job:
             get_extension=lambda _: SimpleNamespace(requests=None, warn=self.warnings.append, count=self.count),
         )
 
-    def count(self, name: str, number: int) -> None:
+    def count(self, name, number):
         assert name == "requests_unreadable"
         self.unreadable += number
 
-    def opened(self, state: Any = ()) -> TwoTierQueue:
+    def opened(self, state=()):
         starts = PickleFifoDiskQueue
         return TwoTierQueue.from_crawler(self.crawler, self.kind, str(self.folder), state, start_queue_cls=starts)
 
-    def drained(self, state: Any = ()) -> list[str]:
+    def drained(self, state=()):
         """Open the queues, and return the URLs of all that waits in them until they end."""
         queue, found = self.opened(state), []
         while (request := queue.pop()) is not None:
@@ -263,12 +259,12 @@ class Job:
         return found
 
 
-def request(number: int, slot: str = "a.example", priority: int = 0, *, is_start: bool = False) -> scrapy.Request:
+def request(number, slot="a.example", priority=0, *, is_start=False):
     meta = {"download_slot": slot, "is_start_request": is_start}
     return scrapy.Request(f"http://{slot}/{number}", priority=priority, meta=meta)
 
 
-def files_in(folder: Path) -> dict[str, bytes]:
+def files_in(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -280,16 +276,16 @@ class Kills:
         *((os, name) for name in ("remove", "write", "truncate")),
     )
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder, monkeypatch):
         self.folder = folder
-        self.waiting: set[str] = set()
-        self.found: list[tuple[dict[str, bytes], set[str]]] = []
+        self.waiting = set()
+        self.found = []
         """Files, and what was waiting then."""
         for owner, name in self.CHANGES:
             monkeypatch.setattr(owner, name, self._watched(getattr(owner, name)))
 
-    def _watched(self, change: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(*args: Any, **kwargs: Any) -> Any:
+    def _watched(self, change):
+        def watched(*args, **kwargs):
             self.read()
             done = change(*args, **kwargs)
             self.read()
@@ -297,7 +293,7 @@ class Kills:
 
         return watched
 
-    def read(self) -> None:
+    def read(self):
         """Remember what a kill would leave now."""
         now = files_in(self.folder), {*self.waiting}
         if now not in self.found[-1:]:
@@ -370,6 +366,7 @@ def test_of_a_queue_that_is_cut_anywhere_all_that_is_whole_is_read(tmp_path, kin
         assert cut.unreadable <= 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [PickleLifoDiskQueue, PickleFifoDiskQueue, MarshalLifoDiskQueue])
 def test_whatever_its_files_contain_a_queue_ends_with_one_warning(tmp_path, kind):
     job, chance = Job(tmp_path / "whole", kind), random.Random(1)
@@ -377,7 +374,7 @@ def test_whatever_its_files_contain_a_queue_ends_with_one_warning(tmp_path, kind
     for number in range(20):
         queue.push(request(number))
     state = queue.close()
-    for turn in range(100):
+    for turn in range(tries(30, 1000)):
         other = Job(shutil.copytree(job.folder, tmp_path / str(turn)), kind)
         path = chance.choice([path for path in other.folder.rglob("*") if path.is_file()])
         content = bytearray(path.read_bytes())

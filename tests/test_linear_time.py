@@ -1,7 +1,5 @@
 """Every pattern of the package, and every step of a page's way, takes time in proportion to the text."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import random
@@ -12,7 +10,6 @@ from functools import partial
 from itertools import count, permutations, product
 from pathlib import Path
 from types import BuiltinMethodType, FunctionType
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hostile_pages import verdict_on
@@ -30,16 +27,13 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.titles import MAX_PART
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 #: Four times the text may take this many times as long: linear is 4, quadratic 16.
 MOST = 9
 #: Seconds of CPU below which no ratio is taken.
 LEAST = 0.004
 
 
-def seconds(call: Callable[[], object], runs: int = 3) -> float:
+def seconds(call, runs=3):
     """Return the least CPU time of some *runs* of *call*: what another process takes away does not count."""
     times = []
     for _ in range(runs):
@@ -49,7 +43,7 @@ def seconds(call: Callable[[], object], runs: int = 3) -> float:
     return min(times)
 
 
-def is_linear(at: Callable[[int], Callable[[], object]], size: int) -> bool:
+def is_linear(at, size):
     """Return whether the call that *at* makes for four times *size* takes about four times as long.
 
     Short times are not compared. A ratio that is too great is measured again, more often each time. The time of the
@@ -65,12 +59,12 @@ def is_linear(at: Callable[[int], Callable[[], object]], size: int) -> bool:
 # --- patterns
 
 
-def patterns_in(thing: object, depth: int = 3) -> Iterator[re.Pattern[Any]]:
+def patterns_in(thing, depth=3):
     """Yield the patterns in *thing*: itself, its items or attributes, what it is a method of or has as defaults."""
     if isinstance(thing, (re.Pattern, patterns._Compiled)):
         yield thing if isinstance(thing, re.Pattern) else re.compile(thing.pattern, thing.flags)
         return
-    inner: list[object] = []
+    inner = []
     if isinstance(thing, BuiltinMethodType):
         inner = [thing.__self__]
     elif isinstance(thing, partial):
@@ -87,9 +81,9 @@ def patterns_in(thing: object, depth: int = 3) -> Iterator[re.Pattern[Any]]:
         yield from patterns_in(each, depth - 1)
 
 
-def compiled() -> dict[str, re.Pattern[Any]]:
+def compiled():
     """Return the patterns of all modules by the names of their places."""
-    found: dict[re.Pattern[Any], str] = {}
+    found = {}
     for module in pkgutil.walk_packages(dedup_middleware.__path__, "dedup_middleware."):
         try:
             importlib.import_module(module.name)
@@ -115,7 +109,7 @@ UNITS = [*_OFTEN, *"A\n>/@_=&'\"%;#$|+年ก\u0300\u2014", *map("".join, permuta
 FRAMES = [("", ""), ("1.", "!"), ("(a", "\0")]
 
 
-def uses(name: str) -> set[str]:
+def uses(name):
     """Return the methods of the pattern *name* that its module calls; those of a public name, that any does."""
     place, _, variable = name.partition("[")[0].rpartition(".")
     root = Path(dedup_middleware.__path__[0])
@@ -125,7 +119,7 @@ def uses(name: str) -> set[str]:
     return {use for path in sources for use in re.findall(rf"\b{variable}\.(\w+)", path.read_text("utf-8"))}
 
 
-def ways(pattern: re.Pattern[Any], name: str) -> list[Callable[[Any], object]]:
+def ways(pattern, name):
     """Return how *pattern* is used: at one place of a text, or wherever it can begin, which is most work."""
     called = uses(name)
     if called and called <= {"match", "fullmatch"}:
@@ -133,11 +127,11 @@ def ways(pattern: re.Pattern[Any], name: str) -> list[Callable[[Any], object]]:
     return [pattern.findall]
 
 
-def slow_on(pattern: re.Pattern[Any], way: Callable[[Any], object], size: int = 3_000) -> str:
+def slow_on(pattern, way, size=3_000):
     """Return the first text on which *pattern*, used in this *way*, takes more than linear time; or an empty string."""
     for (before, after), unit in product(FRAMES, UNITS):
 
-        def at(length: int, unit: str = unit, before: str = before, after: str = after) -> Callable[[], object]:
+        def at(length, unit=unit, before=before, after=after):
             text = before + unit * (length // len(unit)) + after
             return partial(way, text if isinstance(pattern.pattern, str) else text.encode())
 
@@ -147,12 +141,12 @@ def slow_on(pattern: re.Pattern[Any], way: Callable[[Any], object], size: int = 
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_every_pattern_takes_linear_time(name: str) -> None:
+def test_every_pattern_takes_linear_time(name):
     for way in ways(PATTERNS[name], name):
         assert not slow_on(PATTERNS[name], way, BOUNDED.get(name, 3_000))
 
 
-def test_the_walk_finds_patterns_wherever_they_are() -> None:
+def test_the_walk_finds_patterns_wherever_they_are():
     assert {"text.words._SYMBOL", "text.titles._VIEW_LAST", "text.clauses._SENTENCE"} <= PATTERNS.keys()
     pattern = re.compile("a")
     for holder in (pattern.findall, [(pattern,)], {"a": pattern}, partial(re.sub, pattern), lambda p=pattern: p):
@@ -164,12 +158,12 @@ CARELESS = {r"\d+,": 6_000, r"\s+$": 6_000, r"(?<=\d)\d*(?:[.:]\d+)+": 3_000, r"
 
 
 @pytest.mark.parametrize("careless", CARELESS)
-def test_a_careless_pattern_is_caught(careless: str) -> None:
+def test_a_careless_pattern_is_caught(careless):
     pattern = re.compile(careless)
     assert slow_on(pattern, pattern.findall, CARELESS[careless])
 
 
-def test_a_pattern_of_linear_time_is_not_caught() -> None:
+def test_a_pattern_of_linear_time_is_not_caught():
     pattern = re.compile(r"(?<!\d)\d+,|[a-z](?=\d)")
     assert not slow_on(pattern, pattern.findall)
 
@@ -185,8 +179,8 @@ NESTED = {
 
 
 @pytest.mark.parametrize("name", NESTED)
-def test_what_a_page_has_beside_its_text_is_read_in_linear_time(name: str) -> None:
-    def at(size: int) -> Callable[[], object]:
+def test_what_a_page_has_beside_its_text_is_read_in_linear_time(name):
+    def at(size):
         root = parse(f"<title>The town</title>{NESTED[name](size)}")
         return partial(features_of, root, texts_of(root))
 
@@ -211,7 +205,7 @@ _WORDS_OF_TEXT = [". ", "! ", "Abc ", "abc, ", "1,000 ", "1:2,", "C++ ", "not ",
 _PARTS = [*"1aA .,-:(\"'%$年好。ก\u0300\u2014✓", *_WORDS_OF_TEXT]
 
 
-def pair_of(chosen: random.Random) -> tuple[str, str, list[str]]:
+def pair_of(chosen):
     """Return a text of a repeated unit of some parts, and one with an edit; and the names of what was *chosen*."""
     unit = "".join(chosen.choices(_PARTS, k=chosen.randint(1, 3)))
     form, edit = chosen.choice([*FORMS]), chosen.choice(["", "x2 y", "1.5", "-", "Not so. "])
@@ -220,7 +214,7 @@ def pair_of(chosen: random.Random) -> tuple[str, str, list[str]]:
     return FORMS[form](text), FORMS[form](text[:place] + edit + text[place:]), [repr(unit), form, edit, str(place)]
 
 
-def pair_seconds(page: str, other: str, host: str) -> float:
+def pair_seconds(page, other, host):
     """Return the CPU time that *other* takes as a page of *host*, without a budget, after *page* at ``site``."""
     library = Library()
     verdict_on(library, HtmlResponse("http://site/1", body=page.encode()))
@@ -230,7 +224,7 @@ def pair_seconds(page: str, other: str, host: str) -> float:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_pair_of_hostile_near_copies_takes_linear_time(seed: int) -> None:
+def test_a_pair_of_hostile_near_copies_takes_linear_time(seed):
     """A budget would end a step that is too slow only after it, so each must be linear by itself."""
     chosen = random.Random(seed)
     for _ in range(4):
@@ -249,13 +243,13 @@ def test_a_pair_of_hostile_near_copies_takes_linear_time(seed: int) -> None:
         ("ab\n", "site"),
     ],
 )
-def test_a_near_copy_of_a_page_of_one_thing_takes_linear_time(unit: str, host: str) -> None:
+def test_a_near_copy_of_a_page_of_one_thing_takes_linear_time(unit, host):
     text = unit * (LENGTH // len(unit))
     pages = FORMS["after"](text), FORMS["after"](f"{text} x2 y")
     assert any(pair_seconds(*pages, host) < MOST_SECONDS for _ in range(3))
 
 
-def test_wherever_its_time_ends_a_page_and_its_item_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wherever_its_time_ends_a_page_and_its_item_are_kept(monkeypatch):
     """Each look at the clock takes a millisecond, so that a budget of so many ends at each look in turn."""
     clock, passed = count(), count(step=1000)
     monkeypatch.setattr("dedup_middleware.common.budget.time.thread_time", lambda: next(clock) / 1000)

@@ -1,10 +1,7 @@
 """A page with little text is a copy only of a page at its own address that shows the same in all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from library import Library, verdicts
@@ -17,15 +14,12 @@ from dedup_middleware.model import Action, Fingerprint, PageFeatures, VerdictKin
 from dedup_middleware.stores import OpenStore
 from dedup_middleware.visits.states import Claim
 
-if TYPE_CHECKING:
-    from dedup_middleware.model import Page
-
 TALK = "http://talks.example/video/1"
 KEPT_READS = 1
 WALL = "<h1>Please log in</h1><p>Members can read on.</p>"
 
 
-def page(body: str, title: str = "A talk on tides", *, head: str = "") -> str:
+def page(body, title="A talk on tides", *, head=""):
     menu = "<nav><a href=/>Home</a> <a href=/videos>Videos</a></nav>"
     start = f"<!DOCTYPE html><html><head><title>{title} - Talks</title>{head}</head><body>{menu}"
     return f"{start}<main>{body}</main><footer><p>Recorded in the harbour.</p></footer></body></html>"
@@ -37,13 +31,13 @@ SHORT = page("<h1>A talk on tides</h1><p>Ann Holt, Tuesday</p><p>In the old mill
 @pytest.mark.parametrize(
     "url", [f"{TALK}?t=30", f"{TALK}?utm_source=mail&utm_medium=link", "http://talks.example/print/video/1"]
 )
-def test_equal_content_at_the_same_address_is_a_copy_in_both_orders(url: str) -> None:
+def test_equal_content_at_the_same_address_is_a_copy_in_both_orders(url):
     for pages in permutations([(TALK, SHORT), (url, SHORT)]):
         assert verdicts(*pages) == ["unchecked", "duplicate"]
         assert verdicts(*[(*each, {"title": "A talk on tides"}) for each in pages]) == ["unchecked", "duplicate"]
 
 
-def test_one_word_is_enough() -> None:
+def test_one_word_is_enough():
     word = page("<p>Closed.</p>")
     assert verdicts(("http://one.example/a", word), ("http://one.example/a?s=1", word)) == ["unchecked", "duplicate"]
     nothing = "<html><head><title>Talks</title></head><body><div id=root></div><script>run()</script></body></html>"
@@ -68,7 +62,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("other", DIFFERENT.values(), ids=DIFFERENT)
-def test_anything_that_is_shown_makes_another_page(other: str) -> None:
+def test_anything_that_is_shown_makes_another_page(other):
     assert other != SHORT
     for pages in permutations([(TALK, SHORT), (f"{TALK}?t=30", other)]):
         assert verdicts(*pages) == ["unchecked", "unchecked"]
@@ -83,19 +77,19 @@ def test_anything_that_is_shown_makes_another_page(other: str) -> None:
         ("http://one.example/read/1?page=2", "http://one.example/read/1?page=3"),
     ],
 )
-def test_a_wall_that_many_addresses_show_is_kept(urls: tuple[str, str]) -> None:
+def test_a_wall_that_many_addresses_show_is_kept(urls):
     for pages in permutations([(url, page(WALL, "Please log in")) for url in urls]):
         assert verdicts(*pages) == ["unchecked", "unchecked"]
 
 
-def test_a_page_that_names_a_wall_as_canonical_is_kept() -> None:
+def test_a_page_that_names_a_wall_as_canonical_is_kept():
     head = "<link rel=canonical href=http://one.example/login>"
     wall = page(WALL, "Please log in", head=head)
     assert verdicts(("http://one.example/login", wall), ("http://one.example/read/1", wall)) == ["unchecked"] * 2
 
 
-def test_a_value_of_an_item_keeps_it() -> None:
-    def items(*values: Any) -> list[str]:
+def test_a_value_of_an_item_keeps_it():
+    def items(*values):
         urls = (TALK, f"{TALK}?size=2")
         return verdicts(*[(url, SHORT, value) for url, value in zip(urls, values, strict=True)])
 
@@ -105,7 +99,7 @@ def test_a_value_of_an_item_keeps_it() -> None:
     assert items({"speaker": "Ann Holt"}, {"speaker": "Ann Holt", "text": text})[1] != "duplicate"
 
 
-def test_it_is_the_original_of_nothing_else() -> None:
+def test_it_is_the_original_of_nothing_else():
     lines = "".join(f"<p>{line}</p>" for line in story(5))
     sentence = story(5)[0][:120]
     short = page(f"<h1>Tides</h1><p>{sentence}</p>")
@@ -117,7 +111,7 @@ def test_it_is_the_original_of_nothing_else() -> None:
         assert dedup.add("http://other.example/", whole).original_url == f"{TALK}?t=30"
 
 
-def test_the_store_has_one_posting_of_it(tmp_path) -> None:
+def test_the_store_has_one_posting_of_it(tmp_path):
     uri = f"leveldb:{tmp_path / 'store'}"
     with Deduplicator(uri) as dedup:
         dedup.add(TALK, SHORT)
@@ -129,7 +123,7 @@ def test_the_store_has_one_posting_of_it(tmp_path) -> None:
         assert sum(len(key) + len(value) for key, value in store.scan(b"a", b"z")) < 700
 
 
-def test_a_later_crawl_has_the_same_verdicts(tmp_path) -> None:
+def test_a_later_crawl_has_the_same_verdicts(tmp_path):
     uri = f"leveldb:{tmp_path / 'store'}"
     for first in ("unchecked", "unchanged"):
         with Deduplicator(uri) as dedup:
@@ -140,12 +134,12 @@ def test_a_later_crawl_has_the_same_verdicts(tmp_path) -> None:
         assert dedup.add(f"{TALK}?t=60", SHORT).verdict == "unchecked"
 
 
-def test_it_is_kept_with_one_read_as_any_page_and_dropped_with_fewer(tmp_path, monkeypatch) -> None:
+def test_it_is_kept_with_one_read_as_any_page_and_dropped_with_fewer(tmp_path, monkeypatch):
     reads = []
     get_many = OpenStore.get_many
     monkeypatch.setattr(OpenStore, "get_many", lambda store, keys: reads.append(1) or get_many(store, keys))
 
-    def count(dedup: Deduplicator, html: str) -> list[int]:
+    def count(dedup, html):
         counts = []
         for url in (TALK, f"{TALK}?t=30"):
             reads.clear()
@@ -167,18 +161,18 @@ class TestClaims:
     """Of a page with little text, in a crawl."""
 
     @staticmethod
-    def page(library: Library, url: str) -> Page:
+    def page(library, url):
         found = library.page(url, [])
         whole = Fingerprint({b"shown.": 0}, b"all that it shows", is_whole=True)
         return replace(found, fingerprint=whole, features=PageFeatures("A talk"))
 
-    def test_a_list_owns_none_of_its_items(self) -> None:
+    def test_a_list_owns_none_of_its_items(self):
         library = Library()
         assert library.leave(library.enter(self.page(library, TALK)), items=[{}, {}]).claim is Claim.VOID
         assert library.enter(self.page(library, f"{TALK}?t=30")).verdict.kind is VerdictKind.UNCHECKED
         library.check_invariants()
 
-    def test_a_claim_is_seen_by_a_page_that_was_checked_before(self) -> None:
+    def test_a_claim_is_seen_by_a_page_that_was_checked_before(self):
         library = Library()
         one, other = (
             library.deduplication.verdicts.check(self.page(library, url), Action.DROP, UNLIMITED)
@@ -188,7 +182,7 @@ class TestClaims:
         library.deduplication.enter(other)
         assert (one.claim, other.is_duplicate) == (Claim.PENDING, True)
 
-    def test_a_void_claim_is_the_original_of_nothing(self) -> None:
+    def test_a_void_claim_is_the_original_of_nothing(self):
         library = Library()
         one, other = (library.enter(self.page(library, url)) for url in (TALK, f"{TALK}?t=30"))
         assert other.is_duplicate

@@ -1,14 +1,11 @@
 """Where a named pipe is in the place of a file, nothing waits for its other end; what a person pipes is read."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 from crawling import Running, write_job
@@ -23,9 +20,6 @@ from dedup_middleware.records.file import opened
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import HOLDER_SUFFIX
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 
 URL = "http://news.example/b"
@@ -33,7 +27,7 @@ SLOT = "job/requests.queue/127.0.0.1-f528764d624db129b32c21fbca0cb8d6"
 FIFO_QUEUE = {"JOBDIR": "job", "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
 
 
-def pipe_at(path: Path) -> Path:
+def pipe_at(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(path)
     return path
@@ -45,7 +39,7 @@ def pipe_at(path: Path) -> Path:
 KEPT_NO_RECORDS = "(it is a named pipe, not a file). Set another path. This crawl keeps no records"
 NO_STORE = "is not a store of dedup-middleware and was left untouched"
 #: A pipe in the folder of a crawl, its settings, and what its one warning contains; none if it needs no warning.
-IN_PLACE_OF: dict[str, tuple[dict[str, Any], str]] = {
+IN_PLACE_OF = {
     "job/dedup.run": ({"JOBDIR": "job"}, ""),
     f"store/lock{HOLDER_SUFFIX}": ({"DEDUP_STORE": "leveldb:store"}, ""),
     f"s.lock{HOLDER_SUFFIX}": ({"DEDUP_STORE": "sqlite:s"}, ""),
@@ -116,7 +110,7 @@ def test_an_engine_opens_none(tmp_path, scheme, name):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """Return a folder with a store, records and a page."""
     folder = tmp_path_factory.mktemp("made")
     open_store(f"sqlite:{folder / 'store'}", fingerprint_scheme=fingerprinter("clauses").scheme).close()
@@ -125,7 +119,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(*words: str, made: Path, log: str | Path | None = None) -> Any:
+def run(*words, made, log=None):
     here = ("-s", f"DEDUP_STORE=sqlite:{made / 'store'}", "-s", f"DEDUP_LOG={log or made / 'log.jsonl'}")
     return run_here(*words, *here, folder=made)
 
@@ -140,7 +134,7 @@ def test_a_command_that_needs_a_file_refuses_one(made, tmp_path, command):
     done.refused(str(pipe), "it is a named pipe, not a file", "Name ")
 
 
-def read_to(end: bytes, file: BinaryIO) -> bytes:
+def read_to(end, file):
     read = b""
     while not read.endswith(end):
         read += file.read(2**16)
@@ -171,7 +165,7 @@ def test_doctor_names_one_in_the_place_of_the_records(made, tmp_path):
 
 
 @contextlib.contextmanager
-def piped(content: bytes) -> Iterator[str]:
+def piped(content):
     """Yield the path of a pipe as a shell hands it over, with *content* to read."""
     end, beginning = os.pipe()
     os.write(beginning, content)

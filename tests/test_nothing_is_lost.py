@@ -1,7 +1,5 @@
 """Pages and items that only look like duplicates are kept, and so are copies whose original was lost."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import socketserver
@@ -18,9 +16,6 @@ from scrapy.utils.misc import build_from_crawler
 from test_claims_in_crawls import FAILING, RAISES_LAST, pair
 from test_items import FIELDS, api_steps, entry, serve_json
 from twisted.internet.defer import succeed
-
-# --- items that come from more than their page
-
 
 # --- parts of a project
 

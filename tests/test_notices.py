@@ -1,7 +1,5 @@
 """A notice, or comments, longer than the text of their page prove nothing of that text."""
 
-from __future__ import annotations
-
 import pytest
 from prose import story
 
@@ -16,9 +14,7 @@ NOTICE = "".join(f"<div><p>{paragraph}</p></div>" for paragraph in story(50, 8))
 )
 @pytest.mark.parametrize("item", [None, {"title": TITLE}], ids=["page", "title"])
 @pytest.mark.parametrize("host", ["one.example", "two.example"])
-def test_a_notice_that_outweighs_a_text_makes_no_copy_of_it(
-    host: str, item: dict[str, str] | None, element: str
-) -> None:
+def test_a_notice_that_outweighs_a_text_makes_no_copy_of_it(host, item, element):
     shared = f"<{element}>{NOTICE}</{element.split(maxsplit=1)[0]}>"
     first, second = (
         f"<title>{TITLE}</title><h1>{TITLE}</h1><article><p>{story(n, 1)[0]}</p></article>{shared}" for n in (1, 2)

@@ -1,10 +1,7 @@
 """Plain text and Markdown are checked as pages are; what a server calls plain text, and is data, is not."""
 
-from __future__ import annotations
-
 import json
 import textwrap
-from typing import TYPE_CHECKING
 
 import pytest
 from crawling import REACTOR
@@ -18,27 +15,22 @@ from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.extraction.plain import MARKDOWN, PLAIN, read_text, text_type
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from local_site import Site
-
-
-def text_of(number: int, width: int = 0, heading: str = "") -> str:
+def text_of(number, width=0, heading=""):
     """Return story *number* as a text, its lines at most *width* characters long."""
     paragraphs = [textwrap.fill(paragraph, width) if width else paragraph for paragraph in story(number)]
     return "\n\n".join([f"# {heading}"] * bool(heading) + paragraphs) + "\n"
 
 
-def serve(site: Site, path: str, body: str | bytes, kind: str = "text/plain; charset=utf-8", host: int = 0) -> str:
+def serve(site, path, body, kind="text/plain; charset=utf-8", host=0):
     return site.add(path, Answer(body, headers={"Content-Type": kind}), host=host)
 
 
-def crawled(crawl, urls: list[str], **how):
+def crawled(crawl, urls, **how):
     return crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls], **how)
 
 
-def test_texts_are_pages_however_their_lines_are_wrapped(site, crawl) -> None:
+def test_texts_are_pages_however_their_lines_are_wrapped(site, crawl):
     urls = [
         serve(site, "/a.txt", text_of(1, 72)),
         serve(site, "/b.txt", text_of(2, 72)),
@@ -55,7 +47,7 @@ def test_texts_are_pages_however_their_lines_are_wrapped(site, crawl) -> None:
     assert again.verdicts == dict.fromkeys(urls[:2], ("unchanged", "kept"))
 
 
-def test_what_differs_keeps_a_text(site, crawl) -> None:
+def test_what_differs_keeps_a_text(site, crawl):
     text = text_of(1).replace("tram line", "line of 12 trams").replace("market hall", "hall of 1850")
     urls = [
         serve(site, "/a.md", f"# The council\n\nThe council of York has 17 members.\n\n{text}", "text/markdown"),
@@ -73,7 +65,7 @@ def test_what_differs_keeps_a_text(site, crawl) -> None:
     assert outcome.record(urls[1])["reason"] == "other_numbers"
 
 
-def test_a_copy_at_another_address_of_a_site_is_equal_as_it_is_written(site, crawl) -> None:
+def test_a_copy_at_another_address_of_a_site_is_equal_as_it_is_written(site, crawl):
     short = "The library is closed on Monday, the council says."
     urls = [
         serve(site, "/a.txt", text_of(1, 72)),
@@ -97,7 +89,7 @@ OTHERS = {
 }
 
 
-def test_other_types_are_unchecked_and_the_reason_is_that(site, crawl) -> None:
+def test_other_types_are_unchecked_and_the_reason_is_that(site, crawl):
     urls = [serve(site, f"/{host}", body, kind, host) for kind, body in OTHERS.items() for host in (0, 1)]
     steps = [{"url": url, "callback": "parse_bulk"} for url in urls]
     outcome = crawl("sample_spiders.Steps", steps=steps)
@@ -106,14 +98,14 @@ def test_other_types_are_unchecked_and_the_reason_is_that(site, crawl) -> None:
     assert {r["message"] for r in outcome.records} == {"the response is neither HTML nor plain text"}
 
 
-def test_items_of_data_that_is_called_plain_text_are_checked_by_their_fields(site, crawl) -> None:
+def test_items_of_data_that_is_called_plain_text_are_checked_by_their_fields(site, crawl):
     urls = [serve(site, "/data", DATA, host=host) for host in (0, 1)]
     steps = [{"url": url, "callback": "parse_api"} for url in urls]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]})
     assert (len(outcome.kept), len(outcome.dropped)) == (1, 1)
 
 
-def test_files_have_the_type_of_their_names(tmp_path, crawl) -> None:
+def test_files_have_the_type_of_their_names(tmp_path, crawl):
     paths = [tmp_path / name for name in ("a.txt", "b.txt", "b.csv")]
     for path in paths:
         path.write_text(text_of(1), encoding="utf8")
@@ -122,7 +114,7 @@ def test_files_have_the_type_of_their_names(tmp_path, crawl) -> None:
 
 
 @pytest.mark.skipif(REACTOR == "reactorless", reason="httpx flags no response without a length")
-def test_nothing_shows_the_end_of_a_text_without_a_length(crawl) -> None:
+def test_nothing_shows_the_end_of_a_text_without_a_length(crawl):
     bodies = {f"/{n}": ("", text_of(1).encode()[: -99 * n or None]) for n in range(2)}
     with closing_server(bodies, kind="text/plain") as root:
         outcome = crawled(crawl, [root + path for path in bodies])
@@ -130,7 +122,7 @@ def test_nothing_shows_the_end_of_a_text_without_a_length(crawl) -> None:
     assert len(outcome.kept) == 2
 
 
-def test_a_text_in_no_charset_is_not_checked(site, crawl) -> None:
+def test_a_text_in_no_charset_is_not_checked(site, crawl):
     chinese = "".join(map(chr, range(0x4E00, 0x4F00))) * 3
     urls = [serve(site, f"/{n}", chinese, f"text/plain; charset={name}") for n, name in enumerate(sorted(NO_CHARSETS))]
     urls.append(serve(site, "/wrong", chinese.encode("gb18030")))
@@ -152,7 +144,7 @@ def test_a_text_in_no_charset_is_not_checked(site, crawl) -> None:
         ("- one\n- two\n\n    code  here", ["- one - two", "code here"]),
     ],
 )
-def test_paragraphs_are_what_blank_lines_separate(text: str, paragraphs: list[str]) -> None:
+def test_paragraphs_are_what_blank_lines_separate(text, paragraphs):
     assert read_text(text, PLAIN).paragraphs == paragraphs
 
 
@@ -166,20 +158,20 @@ def test_paragraphs_are_what_blank_lines_separate(text: str, paragraphs: list[st
         ("It opens:\n\n```\n# a comment\n```", "", ["It opens:", "``` # a comment ```"]),
     ],
 )
-def test_the_heading_is_the_first_one_of_markdown(text: str, heading: str, paragraphs: list[str]) -> None:
+def test_the_heading_is_the_first_one_of_markdown(text, heading, paragraphs):
     read = read_text(text, MARKDOWN)
     assert (read.features.heading, read.paragraphs) == (heading, paragraphs)
     assert read_text(f"A\n{text}", PLAIN).features.heading == ""
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "\n [1]", "<p>A", "<?xml version='1.0'?>"])
-def test_plain_text_that_begins_as_data_is_none_but_markdown_may(text: str) -> None:
+def test_plain_text_that_begins_as_data_is_none_but_markdown_may(text):
     with pytest.raises(UncheckableError, match="other_content_type"):
         read_text(text, PLAIN)
     assert read_text(text, MARKDOWN).paragraphs
 
 
-def test_a_type_is_read_as_it_may_be_written() -> None:
+def test_a_type_is_read_as_it_may_be_written():
     kinds = [
         "text/plain",
         "TEXT/PLAIN ; charset=x",
@@ -193,7 +185,7 @@ def test_a_type_is_read_as_it_may_be_written() -> None:
 
 
 @pytest.mark.parametrize("part", ["\n", "\r\n", " \n", "\n\f", " ", "a\n\n", "# ", "# \n", "a b\n", "\u2003\n"])
-def test_a_text_is_read_in_linear_time(part: str) -> None:
+def test_a_text_is_read_in_linear_time(part):
     once, twice = (part * (number // len(part)) + "x" for number in (100_000, 200_000))
     for _ in range(3):
         times = [seconds(lambda text=text: read_text(text, MARKDOWN), 3) for text in (once, twice)]
@@ -203,7 +195,7 @@ def test_a_text_is_read_in_linear_time(part: str) -> None:
         raise AssertionError(times)
 
 
-def test_a_text_of_too_many_paragraphs_is_not_checked() -> None:
+def test_a_text_of_too_many_paragraphs_is_not_checked():
     read_text("a\n\n" * 10, PLAIN, Budget(elements=10))
     with pytest.raises(UncheckableError, match="too_many_elements"):
         read_text("a\n\n" * 11, PLAIN, Budget(elements=10))
@@ -211,7 +203,7 @@ def test_a_text_of_too_many_paragraphs_is_not_checked() -> None:
         read_text("a\n\n" * 11, PLAIN, Budget(milliseconds=0))
 
 
-def test_the_texts_of_an_archive_are_checked_too(tmp_path: Path) -> None:
+def test_the_texts_of_an_archive_are_checked_too(tmp_path):
     bodies = [
         ("text/plain; charset=utf-8", text_of(1, 72)),
         ("text/markdown", text_of(1, heading=headline("", story(1)))),
@@ -232,6 +224,6 @@ def test_the_texts_of_an_archive_are_checked_too(tmp_path: Path) -> None:
     ]
 
 
-def test_a_field_of_an_archive_names_no_type(tmp_path: Path) -> None:
+def test_a_field_of_an_archive_names_no_type(tmp_path):
     pages = [{"url": f"http://h{n}.example/", "html": blog("A", story(1)), "kind": "text/plain"} for n in range(2)]
     assert checked(tmp_path, pages) == [("new", None), ("duplicate", pages[0]["url"])]

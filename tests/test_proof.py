@@ -3,10 +3,7 @@
 The rows are kinds of pages that people have reported as lost, each with pages of its own making.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
-from typing import Any
 
 import pytest
 from library import verdicts
@@ -14,7 +11,6 @@ from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks import edits
-from dedup_middleware.checks.table import COPY, Kind, Relation
 from dedup_middleware.items.item_values import is_incidental
 from dedup_middleware.text.addresses import is_same_address
 from dedup_middleware.text.words import without_numbering
@@ -23,14 +19,14 @@ NAV = "<nav><a href='/'>Home</a> <a href='/news'>News</a> <a href='/about'>About
 TITLE = "The ferry to the outer islands"
 
 
-def page(body: str, title: str = TITLE, *, text: list[str] | None = None, head: str = "") -> str:
+def page(body, title=TITLE, *, text=None, head=""):
     """Return a page with a menu, a text, and *body* above it."""
     paragraphs = "".join(f"<p>{each}</p>" for each in (story(1) if text is None else text))
     start = f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{NAV}<h1>{title}</h1>"
     return f"{start}<main>{body}{paragraphs}</main><footer><p>Printed in the harbour.</p></footer></body></html>"
 
 
-def assert_kept(*pages: tuple[str, str] | tuple[str, str, Any]) -> None:
+def assert_kept(*pages):
     """Assert that all *pages* are kept, in both orders, with an item that has title and text, and without."""
     for crawled in (pages, pages[::-1]):
         assert "duplicate" not in verdicts(*crawled)
@@ -95,17 +91,21 @@ DIFFERENT = {
         "<p>Ann Orr</p><p>guilty</p><p>Bo Finn</p><p>innocent</p>",
         "<p>Ann Orr</p><p>innocent</p><p>Bo Finn</p><p>guilty</p>",
     ),
+    "the data of a script": tuple(
+        f'<script type="application/ld+json">{{"offers": [{{"price": "{price}"}}]}}</script>' for price in (120, 130)
+    ),
+    "a price in a script": tuple(f'<script type="application/json">{{"price": {n}}}</script>' for n in (19.9, 24.9)),
     "a word before a sentence": ("<p>A singing evening.</p>", "<p>CANCELLED - A singing evening.</p>"),
 }
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_on_one_site_pages_of_two_addresses_differ_by_anything(one: str, other: str) -> None:
+def test_on_one_site_pages_of_two_addresses_differ_by_anything(one, other):
     assert_kept(("http://one.example/p/1", page(one)), ("http://one.example/p/2", page(other)))
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_on_one_site_equal_content_is_a_copy_at_any_address(one: str, other: str) -> None:
+def test_on_one_site_equal_content_is_a_copy_at_any_address(one, other):
     assert verdicts(("http://one.example/p/1", page(one)), ("http://one.example/q/2", page(one)))[1] == "duplicate"
     assert verdicts(("http://one.example/p/1", page(other)), ("http://one.example/q/2", page(other)))[1] == "duplicate"
 
@@ -120,7 +120,7 @@ DATES = [
 
 
 @pytest.mark.parametrize(("one", "other"), DATES, ids=[one for one, _ in DATES])
-def test_across_sites_another_date_or_number_in_a_sentence_is_another_text(one: str, other: str) -> None:
+def test_across_sites_another_date_or_number_in_a_sentence_is_another_text(one, other):
     text = zh_story(1) if "月" in one else story(1)
     hearing = (
         "听证会将于{}在市政厅举行，迟到者不得入场，请相互转告。"
@@ -132,18 +132,18 @@ def test_across_sites_another_date_or_number_in_a_sentence_is_another_text(one: 
     assert verdicts(("http://one.example/p/1", pages[0]), ("http://two.example/s", pages[0]))[1] == "duplicate"
 
 
-def test_a_title_in_another_order_is_another_one() -> None:
+def test_a_title_in_another_order_is_another_one():
     titles = ("Trains from Aachen to Brussels", "Trains from Brussels to Aachen")
     assert_kept(*[(f"http://rail.example/{n}", page("", title)) for n, title in enumerate(titles)])
 
 
 @pytest.mark.parametrize("label", ["<nav><a href=/leeds>{}</a></nav>", "<footer><p>{}</p></footer>"])
-def test_what_the_frame_calls_a_page_counts_if_its_url_calls_it_so(label: str) -> None:
+def test_what_the_frame_calls_a_page_counts_if_its_url_calls_it_so(label):
     leeds, york = (page("").replace("<footer>", label.format(name) + "<footer>") for name in ("Leeds", "York"))
     assert_kept(("http://one.example/leeds/hours", leeds), ("http://one.example/york/hours", york))
 
 
-def test_subdomains_are_one_site() -> None:
+def test_subdomains_are_one_site():
     city = "<p>Veterinary clinic {}</p><p>{}</p>"
     assert_kept(
         ("http://bath.pets.example/", page(city.format("Bath", "Mill Lane"))),
@@ -154,7 +154,7 @@ def test_subdomains_are_one_site() -> None:
 # --- one site, one address: the content adds nothing
 
 
-def test_a_parameter_and_another_frame_make_no_other_page() -> None:
+def test_a_parameter_and_another_frame_make_no_other_page():
     counted = "<aside>Read by {} people</aside><div class=comments><p>Nice, said Ann.</p></div>"
     first, second = (page("") + counted.format(number) for number in (7, 1209))
     assert verdicts(("http://one.example/p/1", first), ("http://one.example/p/1?sid=5f", second))[1] == "duplicate"
@@ -177,12 +177,12 @@ def test_a_parameter_and_another_frame_make_no_other_page() -> None:
         ("http://a.example/lighthouse-print", "http://a.example/lighthouse", False),
     ],
 )
-def test_two_urls_of_one_thing(url: str, other: str, *, is_same: bool) -> None:
+def test_two_urls_of_one_thing(url, other, *, is_same):
     assert is_same_address(url, other) == is_same_address(other, url) == is_same
 
 
 @pytest.mark.parametrize(("others", "verdict"), [(2, "related"), (3, "duplicate")])
-def test_a_short_text_at_two_addresses_is_one_once_the_site_is_known(others: int, verdict: str) -> None:
+def test_a_short_text_at_two_addresses_is_one_once_the_site_is_known(others, verdict):
     known = [(f"http://one.example/{n}", page("", f"Story {n}", text=story(n))) for n in range(5, 5 + others - 1)]
     notice = page("", "A notice", text=[story(4)[0], story(4)[1][:60]])
     pages = [*known, ("http://one.example/a/notice", notice), ("http://one.example/b/notice", notice)]
@@ -192,7 +192,7 @@ def test_a_short_text_at_two_addresses_is_one_once_the_site_is_known(others: int
 # --- two sites: nothing that carries meaning is replaced
 
 
-def across(first: str, second: str) -> str:
+def across(first, second):
     """Return the verdict on a page of another site with the HTML *second* after *first*."""
     return verdicts(("http://one.example/a", first), ("http://two.example/b", second))[1]
 
@@ -211,7 +211,7 @@ SLOTS = [
 
 
 @pytest.mark.parametrize(("one", "other"), SLOTS)
-def test_a_title_with_another_value_is_another_one(one: str, other: str) -> None:
+def test_a_title_with_another_value_is_another_one(one, other):
     assert across(page("", f"Form of the programme ({one})"), page("", f"Form of the programme ({other})")) == "related"
 
 
@@ -223,11 +223,11 @@ def test_a_title_with_another_value_is_another_one(one: str, other: str) -> None
         ("如何测试洗牌", "【转】如何测试洗牌"),
     ],
 )
-def test_an_editors_title_is_none(one: str, other: str) -> None:
+def test_an_editors_title_is_none(one, other):
     assert across(page("", one), page("", other)) == "duplicate"
 
 
-def under_one_heading(place: str, head: str = "") -> tuple[str, dict[str, str]]:
+def under_one_heading(place, head=""):
     """Return a page whose title has a *place* beside its heading, and an item with both title and text."""
     named = "Registered nurse for the night shift in a small hospital"
     html = page("", f"{named} - {place}", head=head).replace(f"<h1>{named} - {place}", f"<h1>{named}")
@@ -237,7 +237,7 @@ def under_one_heading(place: str, head: str = "") -> tuple[str, dict[str, str]]:
 @pytest.mark.parametrize(
     ("one", "other"), [("Leeds", "York"), ("Ref. 4711", "Ref. 4712"), ("31,000 a year", "38,000 a year")]
 )
-def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one: str, other: str) -> None:
+def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one, other):
     pages = [("http://one.example/a", *under_one_heading(one)), ("http://two.example/b", *under_one_heading(other))]
     for crawled in (pages, pages[::-1]):
         assert verdicts(*crawled) == ["new", "related"]
@@ -252,7 +252,7 @@ def test_what_a_title_has_beside_the_heading_is_not_the_sites_for_that(one: str,
         ("", "<h1><a href='/jobs'>Jobs</a></h1><a href='/'>{}</a>"),
     ],
 )
-def test_what_a_page_calls_its_site_is_no_part_of_its_title(head: str, above: str) -> None:
+def test_what_a_page_calls_its_site_is_no_part_of_its_title(head, above):
     pages = []
     for host, name in (("one", "York Mercury"), ("two", "The Leeds Post")):
         html, item = under_one_heading(name, head.format(name))
@@ -261,7 +261,7 @@ def test_what_a_page_calls_its_site_is_no_part_of_its_title(head: str, above: st
         assert verdicts(*crawled) == ["new", "duplicate"]
 
 
-def test_a_title_that_is_all_that_a_site_is_called_is_compared() -> None:
+def test_a_title_that_is_all_that_a_site_is_called_is_compared():
     pages = []
     for host, name in (("one", "Oak table, lot 4"), ("two", "Oak table, lot 7")):
         html = page("", name).replace("<h1>", f"<a href='/'>{name}</a><h1>", 1)
@@ -269,7 +269,7 @@ def test_a_title_that_is_all_that_a_site_is_called_is_compared() -> None:
     assert verdicts(*pages) == ["new", "related"]
 
 
-def test_what_a_reader_writes_below_the_heading_names_no_site() -> None:
+def test_what_a_reader_writes_below_the_heading_names_no_site():
     pages = [
         (f"http://{host}.example/a", html.replace("</main>", f"<p><a href='/'>{town}</a></p></main>"), item)
         for host, town in (("one", "Leeds"), ("two", "York"))
@@ -289,13 +289,13 @@ def test_what_a_reader_writes_below_the_heading_names_no_site() -> None:
         ("It has a power of 5 mW in all weathers.", "It has a power of 5 MW in all weathers."),
     ],
 )  # fmt: skip
-def test_a_line_with_another_value_is_another_one(one: str, other: str) -> None:
+def test_a_line_with_another_value_is_another_one(one, other):
     first, second = ([story(3)[0], line, *story(3)[1:]] for line in (one, other))
     assert across(page("", text=first), page("", text=second)) == "related"
 
 
 @pytest.mark.parametrize(("one", "other"), [("4 min read", "3 min read"), ("阅读时间 4 分钟", "阅读时间 6 分钟")])
-def test_a_reading_time_is_no_value(one: str, other: str) -> None:
+def test_a_reading_time_is_no_value(one, other):
     first, second = ([line, *story(3)] for line in (one, other))
     assert across(page("", text=first), page("", text=second)) == "duplicate"
 
@@ -312,9 +312,13 @@ def test_a_reading_time_is_no_value(one: str, other: str) -> None:
         ("The mayor accused Mr Varga of spreading rumours.", "Mr Varga accused the mayor of spreading rumours."),
         ("Rovers beat United in the derby on Saturday.", "United beat Rovers in the derby on Saturday."),
         ("WiFi ✓ Pool ✗", "WiFi ✗ Pool ✓"),
+        ("It was -5 degrees.", "It was 5 degrees."),
+        ("The bridge is rated A+ by the state.", "The bridge is rated A- by the state."),
+        ("The bridge is used by trams.", "The bridge isn't used by trams."),
+        ("It was 18° in the shade.", "It was 19° in the shade."),
     ],
 )  # fmt: skip
-def test_a_text_that_is_equal_but_for_a_word_or_its_order_is_another_one(one: str, other: str) -> None:
+def test_a_text_that_is_equal_but_for_a_word_or_its_order_is_another_one(one, other):
     texts = [[*LONG[:5], line, *LONG[5:]] for line in (one, other)]
     pages = [page("", text=text) for text in texts]
     assert_kept(("http://one.example/a", pages[0]), ("http://two.example/b", pages[1]))
@@ -324,19 +328,19 @@ def test_a_text_that_is_equal_but_for_a_word_or_its_order_is_another_one(one: st
         assert verdicts(("http://one.example/a", pages[here], items[here]), second) == ["new", "related"]
 
 
-def test_a_chinese_value_in_a_text_that_is_equal_otherwise_makes_another_one() -> None:
+def test_a_chinese_value_in_a_text_that_is_equal_otherwise_makes_another_one():
     lines = [f"施工期间行人和骑车人可以使用大桥{side}的人行道，请相互转告。" for side in ("南侧", "北侧")]
     first, second = (page("", text=[*zh_story(5)[:3], line, *zh_story(5)[3:]]) for line in lines)
     assert_kept(("http://one.example/", first), ("http://two.example/", second))
 
 
-def test_a_passage_counts_over_the_borders_of_paragraphs() -> None:
+def test_a_passage_counts_over_the_borders_of_paragraphs():
     own = [sentence + "." for sentence in " ".join(story(9, 1)).split(". ")]
     assert len(own) > 2
     assert across(page("", text=story(4, 9)), page("", text=[*own, *story(4, 9)])) == "related"
 
 
-def test_numbering_of_lines_is_no_content() -> None:
+def test_numbering_of_lines_is_no_content():
     lines = story(5)
     numbered = [f"<sup>{number}</sup> {line}" for number, line in enumerate(lines, 1)]
     chapter = [f"3:{number} {line}" for number, line in enumerate(lines, 1)]
@@ -344,15 +348,10 @@ def test_numbering_of_lines_is_no_content() -> None:
     assert without_numbering(["12 gulls came.", "3 stayed.", "7 left."]) == ["12 gulls came.", "3 stayed.", "7 left."]
 
 
-def test_chinese_districts_are_two() -> None:
-    first, second = (page("", f"{name}关于冬季供暖的通告", text=zh_story(2)) for name in ("河口县", "林泉县"))
-    assert across(first, second) == "related"
-
-
 # --- items
 
 
-def item(**values: Any) -> dict[str, Any]:
+def item(**values):
     return {"title": TITLE, "text": " ".join(story(1)), **values}
 
 
@@ -366,14 +365,14 @@ def item(**values: Any) -> dict[str, Any]:
          {"variants": [{"colour": "red", "stock": 0}, {"colour": "blue", "stock": 3}]}),
     ],
 )  # fmt: skip
-def test_on_one_site_items_are_compared_value_by_value(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_on_one_site_items_are_compared_value_by_value(one, other):
     html = page("")
     first, second = ("http://one.example/p/1", html, item(**one)), ("http://one.example/p/1?s=2", html, item(**other))
     assert verdicts(first, second)[1] != "duplicate"
     assert verdicts(first, (second[0], html, item(**one)))[1] == "duplicate"
 
 
-def test_a_value_that_the_original_does_not_show_counts_on_any_site() -> None:
+def test_a_value_that_the_original_does_not_show_counts_on_any_site():
     first, second = ({"company": name, "text": " ".join(story(1))} for name in ("Alder Bakery", "Birch Bakery"))
     html = page("")
     assert verdicts(("http://one.example/", html, first), ("http://two.example/", html, second))[1] != "duplicate"
@@ -385,7 +384,7 @@ def test_a_value_that_the_original_does_not_show_counts_on_any_site() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [("{}-05-12T18:30", "{}-06-12T18:30"), ("12.05.{}", "13.05.{}")])
-def test_a_date_that_is_to_come_is_no_date_of_publication(one: str, other: str) -> None:
+def test_a_date_that_is_to_come_is_no_date_of_publication(one, other):
     years = datetime.now(timezone.utc).year + 1, 2019
     for year, verdict in zip(years, ("related", "duplicate"), strict=True):
         shown = [each.format(year) for each in (one, other)]
@@ -396,7 +395,7 @@ def test_a_date_that_is_to_come_is_no_date_of_publication(one: str, other: str) 
         assert verdicts(*pages)[1] == verdict
 
 
-def test_a_value_that_all_pages_of_a_site_have_is_the_sites() -> None:
+def test_a_value_that_all_pages_of_a_site_have_is_the_sites():
     pages = [
         (
             f"http://{site}.example/{n}",
@@ -409,113 +408,14 @@ def test_a_value_that_all_pages_of_a_site_have_is_the_sites() -> None:
     assert verdicts(*pages)[-3:] == ["duplicate"] * 3
 
 
-# --- each row of the table is needed
+# --- values, signs and lengths
 
-NOTICE = [
-    "The rooms of the old mill can be hired by clubs of the town, by schools, and by families for a feast.",
-    "The warden opens the doors in the morning, shows where the light is, and comes back in the evening for the keys.",
-    "Chairs and tables are in the loft, and must be back there, clean and dry, before the doors are shut.",
-]
 HERE, VIEW, THERE = "http://one.example/p/1", "http://one.example/p/1?v=2", "http://two.example/b"
-BARE = "<html><title>{}</title><body class=k><div class=l><h1 class=m>{}</h1><p class=n>{}</p></div></body></html>"
-
-
-def bare(paragraphs: list[str], title: str = TITLE) -> str:
-    """Return the same in another template."""
-    return BARE.format(title, title, "</p><p class=n>".join(paragraphs))
-
-
 LONG = story(31, 9)
 
 
-def told(
-    line: str = "", title: str = TITLE, text: list[str] | None = None, **values: Any
-) -> tuple[str, dict[str, Any]]:
-    """Return a page with *line* in its text, and an item with its title and text, and *values*."""
-    lines = [*LONG[:4], line, *LONG[4:]] if text is None else text
-    html = page("", title, text=[each for each in lines if each])
-    return html, {"title": title, "text": "\n".join(filter(None, lines)), **values}
-
-
-SENTENCE = "The boats of the line go to the islands in the morning, and they come back before the evening."
-NEEDED = {
-    (Relation.ACROSS, Kind.NUMBER): (told("It can take 20 cars."), told("It can take 25 cars.")),
-    (Relation.ACROSS, Kind.NAME): (told("It was built by Anna Smith."), told("It was built by Carla Jones.")),
-    (Relation.ACROSS, Kind.NEGATION): (told("The council can wait for it."), told("The council cannot wait for it.")),
-    (Relation.ACROSS, Kind.SYMBOL): (told("It is paid in notes of $ 20."), told("It is paid in notes of € 20.")),
-    (Relation.ACROSS, Kind.WORD): (told(SENTENCE), told(SENTENCE.replace("islands", "harbours"))),
-    (Relation.ACROSS, Kind.LINE): (told("It is free."), told("Members only.")),
-    (Relation.ACROSS, Kind.ADDED_FACT): (told(), told("The fare of the second boat is 40 crowns.")),
-    (Relation.ACROSS, Kind.PASSAGE): (
-        told(),
-        told(
-            text=[
-                *LONG[:4],
-                *(SENTENCE.replace("boats", what) for what in ("boats", "carts", "trams", "coaches")),
-                *LONG[4:],
-            ]
-        ),
-    ),
-    (Relation.ACROSS, Kind.TITLE): (
-        told(title="Form of the programme (lot A)"),
-        told(title="Form of the programme (lot B)"),
-    ),
-    (Relation.ACROSS, Kind.VALUE): (told(price=20), told(price=25)),
-    (Relation.SAME_ADDRESS, Kind.ADDED): (told(), told("And the second boat is back again by now.")),
-    (Relation.SAME_ADDRESS, Kind.LINE_ADDED): (told(), told("Cancelled")),
-    (Relation.SAME_ADDRESS, Kind.LEFT_OUT): (told(SENTENCE), told(SENTENCE.replace("in the morning, and ", ""))),
-    (Relation.SAME_ADDRESS, Kind.VALUE): (told(price=20), told(price=25)),
-    (Relation.SAME_SITE, Kind.ADDED): (told(), told("And the second boat is back again by now.")),
-    (Relation.SAME_SITE, Kind.VALUE): (told(price=20), told(price=25)),
-    (Relation.SAME_SITE, Kind.CONTENT): (
-        (told()[0].replace("<main>", "<main><img src=/1.png>"), told()[1]),
-        (told()[0].replace("<main>", "<main><img src=/2.png>"), told()[1]),
-    ),
-}
-URLS = {Relation.ACROSS: THERE, Relation.SAME_ADDRESS: VIEW, Relation.SAME_SITE: "http://one.example/p/2"}
-
-
-@pytest.mark.parametrize(("row", "pages"), NEEDED.items(), ids=[f"{r.name}-{k.name}" for r, k in NEEDED])
-def test_without_a_row_of_the_table_its_case_is_lost(
-    row: tuple[Relation, Kind], pages: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    relation, kind = row
-    first, second = (HERE, *pages[0]), (URLS[relation], *pages[1])
-    assert verdicts(first, second) == ["new", "related"]
-    monkeypatch.setitem(COPY, relation, COPY[relation] | {kind})
-    assert verdicts(first, second) == ["new", "duplicate"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "pages"),
-    [
-        (Kind.LEFT_OUT, (told(SENTENCE), told(SENTENCE.replace("in the morning, and ", "")))),
-        (Kind.LABEL, (told(), told("12 May 2027"))),
-        (Kind.LINE_ADDED, (told(), told("Read on below"))),
-        (Kind.ADDED, (told(), told("And the second boat is back again by now."))),
-        (Kind.TITLE_WORDS, (told(), told(title=f"Report: {TITLE}"))),
-        (Kind.HEADLINE, (told(), told(title="Bridge crews and the council: what was said of the harbour in the end"))),
-    ],
-)  # fmt: skip
-def test_with_the_other_rows_a_copy_is_found(
-    kind: Kind, pages: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = (HERE, *pages[0]), (THERE, *pages[1])
-    assert verdicts(first, second) == ["new", "duplicate"]
-    monkeypatch.setitem(COPY, Relation.ACROSS, COPY[Relation.ACROSS] - {kind})
-    assert verdicts(first, second) == ["new", "related"]
-
-
-def test_other_symbols_in_the_same_words_are_another_text() -> None:
-    with_tick, without = ([*LONG, f"Works without a network: {sign}"] for sign in "✓✗")
-    assert_kept((HERE, page("", text=with_tick)), (THERE, page("", text=without)))
-    assert_kept(
-        (HERE, page("", text=[*LONG, "It was -5 degrees."])), (THERE, page("", text=[*LONG, "It was 5 degrees."]))
-    )
-
-
-def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal() -> None:
-    def gauge(height: int) -> str:
+def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal():
+    def gauge(height):
         return page("", text=[*story(32, 320), f"The gauge by the bridge stood at {height} cm."])
 
     assert verdicts((HERE, gauge(412)), (THERE, gauge(412))) == ["new", "duplicate"]
@@ -526,30 +426,30 @@ def test_a_text_that_is_too_long_to_be_compared_is_a_copy_if_it_is_equal() -> No
     assert verdicts((HERE, with_tick), (THERE, without)) == ["new", "related"]
 
 
-def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address() -> None:
+def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address():
     known, other = ([*LONG, f"The keys are in the {place} of the house."] for place in ("lower hall", "hall"))
     assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
-    known, other = ([*LONG, line, *NOTICE] for line in ("Not for children.", "For children."))
+    known, other = ([*LONG, line, *story(9, 2)] for line in ("Not for children.", "For children."))
     assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
 
 
-def test_a_frame_does_not_matter_at_the_same_address() -> None:
-    def clock(text: str) -> str:
+def test_a_frame_does_not_matter_at_the_same_address():
+    def clock(text):
         return page(f"<nav><p>{text}</p></nav>")
 
     assert verdicts((HERE, clock("Half past ten")), (VIEW, clock("A quarter to eleven"))) == ["new", "duplicate"]
 
 
-def test_a_fetch_on_a_full_minute_is_a_fetch() -> None:
+def test_a_fetch_on_a_full_minute_is_a_fetch():
     now = 1_800_000_000.0
     for text in (f"{now:.0f}", "2027-01-15T08:00:00+00:00"):
         assert is_incidental("seen", text, HERE, now)
         assert not is_incidental("starts", text, HERE, now + 3600)
 
 
-def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch) -> None:
+def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch):
     """A record has none of them, and `explain` compares the two again."""
-    named: list[object] = []
+    named = []
     monkeypatch.setattr(edits._Alignment, "_edited", lambda _, sentence, __: named.append(sentence) or [])
     quoted = story(9)[:2]
     with Deduplicator() as dedup:

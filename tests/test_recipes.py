@@ -1,13 +1,11 @@
 """The documentation's recipes for recurring crawls, for a week, beside what they give without the plugin."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import scrapy
@@ -17,15 +15,11 @@ from prose import article, blog, story
 
 from dedup_middleware.records.file import Records
 
-if TYPE_CHECKING:
-    from crawling import Outcome
-    from local_site import Site
-
 DAYS = range(1, 8)
 PAGE = Path(__file__).parents[1] / "docs/how-to/recurring-crawls.md"
 RECIPES = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", PAGE.read_text(encoding="utf8"), re.DOTALL))
 CLASS = re.compile(r"class (\w+):")
-MODES: dict[str, dict[str, Any]] = {"plain": {}, "keep": {}, "drop": {"DEDUP_UNCHANGED": "drop"}}
+MODES = {"plain": {}, "keep": {}, "drop": {"DEDUP_UNCHANGED": "drop"}}
 
 
 class Shop(scrapy.Spider):
@@ -47,7 +41,7 @@ class Shop(scrapy.Spider):
             yield {"url": response.url, "name": name, "price": price}
 
 
-def rows_of(folder: Path) -> set[tuple[str, ...]]:
+def rows_of(folder):
     """Return the rows of all tables of the database in *folder*."""
     (file,) = folder.glob("*.sqlite")
     with closing(sqlite3.connect(file)) as database:
@@ -55,7 +49,7 @@ def rows_of(folder: Path) -> set[tuple[str, ...]]:
         return {row for table in tables for row in database.execute(f"SELECT * FROM {table}")}
 
 
-def crawled(folder: Path, urls: list[str], mode: str, *, offers: bool = False, **settings: Any) -> Outcome:
+def crawled(folder, urls, mode, *, offers=False, **settings):
     command = write_job(
         folder,
         "test_recipes.Shop",
@@ -70,14 +64,14 @@ def crawled(folder: Path, urls: list[str], mode: str, *, offers: bool = False, *
     return outcome
 
 
-def shown(name: str, text: list[str], day: int, price: int = 20) -> str:
+def shown(name, text, day, price=20):
     """Return a page with two offers, and a frame that is another one each day."""
     offers = f"<ul><li class='offer'>small: {price} euros</li><li class='offer'>large: 40 euros</li></ul>"
     frame = f"<aside><p>{100 * day} views</p><p>Most read: {story(50 + day, 1)[0][:60]}</p></aside>"
     return article(name, text).replace("</article>", f"{offers}</article>").replace("<footer>", f"{frame}<footer>")
 
 
-def as_of(site: Site, day: int) -> list[str]:
+def as_of(site, day):
     """Serve the site as it is on a *day*, and return the URLs that a crawl asks for, in an order of that day."""
     urls = [site.add(f"/{n}", shown(f"page {n}", story(n), day)) for n in range(2)]
     urls.append(site.add("/price", shown("price", story(2), day, price=20 + 5 * (day >= 3) + 5 * (day >= 6))))
@@ -92,7 +86,7 @@ def as_of(site: Site, day: int) -> list[str]:
 
 
 @pytest.mark.parametrize("recipe", ["to_sqlite", "to_tables"])
-def test_tables_have_each_day_what_they_have_without_but_for_copies(site: Site, tmp_path: Path, recipe: str) -> None:
+def test_tables_have_each_day_what_they_have_without_but_for_copies(site, tmp_path, recipe):
     pipeline = {"EXTRA_PIPELINES": {f"{recipe}.{CLASS.findall(RECIPES[recipe])[0]}": 300}}
     copy = site.add("/copy", blog("page 0", story(0)), host=1)
     written = dict.fromkeys(MODES, 0)
@@ -111,9 +105,7 @@ def test_tables_have_each_day_what_they_have_without_but_for_copies(site: Site, 
 
 @pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["archive first", "archive last"])
 @pytest.mark.parametrize("mode", ["keep", "drop"])
-def test_each_bulletin_of_a_rolling_page_has_a_row(
-    site: Site, tmp_path: Path, mode: str, order: tuple[int, int]
-) -> None:
+def test_each_bulletin_of_a_rolling_page_has_a_row(site, tmp_path, mode, order):
     """Each is asked for once in the archive, on the day after."""
     (tmp_path / "to_sqlite.py").write_text(RECIPES["to_sqlite"], encoding="utf8")
     for day in DAYS:
@@ -124,7 +116,7 @@ def test_each_bulletin_of_a_rolling_page_has_a_row(
 
 
 @pytest.mark.parametrize("mode", ["plain", "drop"])
-def test_a_server_that_answers_304_sends_what_has_changed(site: Site, tmp_path: Path, mode: str) -> None:
+def test_a_server_that_answers_304_sends_what_has_changed(site, tmp_path, mode):
     """Without the plugin, the items of all pages come each day."""
     cache = {
         "HTTPCACHE_ENABLED": True,
@@ -149,7 +141,7 @@ def test_a_server_that_answers_304_sends_what_has_changed(site: Site, tmp_path: 
     assert kept == [urls, *(changed if mode == "drop" else [urls] * 6)]
 
 
-def test_a_week_of_news_has_both_wordings_of_each_change(site: Site, tmp_path: Path) -> None:
+def test_a_week_of_news_has_both_wordings_of_each_change(site, tmp_path):
     """Counts and comments stand in the text, and in that of the item."""
     seen = "The ferry was seen by {} people."
     comments = [story(90 + day, 1)[0][:80] for day in (0, *DAYS)]
@@ -165,7 +157,6 @@ def test_a_week_of_news_has_both_wordings_of_each_change(site: Site, tmp_path: P
         assert sorted(record.url for record in found) == sorted(urls)
         for record in found:
             n = int(record.url.rpartition("/")[2])
-            assert record.changes is not None
             _, before, after = zip(*record.changes.by_field(), strict=True)
             assert {*filter(None, before)} == {seen.format(100 * n + day - 1), comments[day - 1].strip()}
             assert {*filter(None, after)} == {seen.format(100 * n + day), comments[day].strip()}

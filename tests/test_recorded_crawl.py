@@ -1,10 +1,7 @@
 """Methods compared on what Scrapy's HTTP cache keeps of a crawl."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from local_site import Answer
@@ -15,16 +12,11 @@ from test_commands import run_here
 
 from dedup_middleware.cli.compare import recorded_pages
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from local_site import Site
-
 ONE = ("--pure", "--json", "--method", "long-sentences")
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "packed"])
-def pages(request: pytest.FixtureRequest, site: Site, crawl, tmp_path: Path) -> tuple[Path, list[str]]:
+def pages(request, site, crawl, tmp_path):
     """Record a crawl: a story, its copy, packed on the way, a Chinese one in GB 18030, and what is no page.
 
     Return the folder of the spider, and the addresses of the first three.
@@ -46,7 +38,7 @@ def pages(request: pytest.FixtureRequest, site: Site, crawl, tmp_path: Path) -> 
     return cache / "steps", urls
 
 
-def test_its_pages_are_compared_as_the_crawl_got_them(pages: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_its_pages_are_compared_as_the_crawl_got_them(pages, tmp_path):
     folder, _ = pages
     said = run_here("compare", str(folder), *ONE, folder=tmp_path)
     assert (said.exit_status, said.err) == (0, "")
@@ -57,7 +49,7 @@ def test_its_pages_are_compared_as_the_crawl_got_them(pages: tuple[Path, list[st
     assert all("\ufffd" not in line for line in said.out.splitlines())
 
 
-def test_what_cannot_be_read_is_told_and_left_out(pages: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_told_and_left_out(pages, tmp_path):
     folder, _ = pages
     metas = sorted(folder.glob("**/meta"))
     (metas[0].parent / "response_headers").unlink()
@@ -80,17 +72,15 @@ def test_what_cannot_be_read_is_told_and_left_out(pages: tuple[Path, list[str]],
     ],
 )
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_a_damaged_response_is_passed_over(
-    tmp_path: Path, header: bytes, body: bytes, timestamp: str, *, is_packed: bool
-) -> None:
+def test_a_damaged_response_is_passed_over(tmp_path, header, body, timestamp, *, is_packed):
     keep(tmp_path / "bad", header, body, timestamp, is_packed=is_packed)
     keep(tmp_path / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=is_packed)
-    told: list[str] = []
+    told = []
     assert [page.url for page, _ in recorded_pages(tmp_path, Settings(), told.append)] == ["http://a.test/good"]
     assert told == [f"left out 1 responses in {tmp_path} that cannot be read"]
 
 
-def test_what_unpacks_to_more_than_scrapy_would_download_is_passed_over(tmp_path: Path) -> None:
+def test_what_unpacks_to_more_than_scrapy_would_download_is_passed_over(tmp_path):
     keep(tmp_path / "bomb", b"Content-Type: text/html", b"<p>" * 100_000, "1", is_packed=True)
     keep(tmp_path / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=True)
     settings = Settings({"DOWNLOAD_MAXSIZE": 100_000})
@@ -98,7 +88,7 @@ def test_what_unpacks_to_more_than_scrapy_would_download_is_passed_over(tmp_path
     assert [page.url for page, _ in pages] == ["http://a.test/good"]
 
 
-def keep(folder: Path, header: bytes, body: bytes, timestamp: str, *, is_packed: bool) -> None:
+def keep(folder, header, body, timestamp, *, is_packed):
     """Write a response as Scrapy's cache does."""
     url = f"http://a.test/{folder.name}"
     meta = f"{{'method': 'GET', 'status': 200, 'response_url': {url!r}, 'timestamp': {timestamp}}}".encode()
@@ -108,7 +98,7 @@ def keep(folder: Path, header: bytes, body: bytes, timestamp: str, *, is_packed:
 
 
 @pytest.mark.parametrize(("name", "told"), [("", "has no recorded page"), ("news.db", "FilesystemCacheStorage")])
-def test_a_folder_without_pages_is_told(tmp_path: Path, name: str, told: str) -> None:
+def test_a_folder_without_pages_is_told(tmp_path, name, told):
     if name:
         (tmp_path / name).touch()
     said = run_here("compare", str(tmp_path), *ONE, folder=tmp_path)

@@ -1,7 +1,5 @@
 """The report: what is gathered for it, the page that shows it in a real browser, and the rows."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -10,17 +8,16 @@ import stat
 import zlib
 from contextlib import closing
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import store_uri
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from nightly import tries
 from report_demo import CLUB, COPIER, HOSTILE, JOINED, MIRROR, SCRIPT, demo
 from test_commands import run, run_here
 
-from dedup_middleware.cli.explain import record_text
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.counts import NOT_COUNTED
@@ -31,32 +28,27 @@ from dedup_middleware.report.tallies import NearMisses, Tallies
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import open_store
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from report_demo import Demo
-
 BOTH = ("copying", "copied")
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+def shown(tmp_path_factory):
     return demo(tmp_path_factory.mktemp("demo"))
 
 
-def record(url: str = "http://a.test/1", **fields: Any) -> Record:
+def record(url="http://a.test/1", **fields):
     base = Record("2026-11-20T10:00:00.000+00:00", "news", "one", url, "duplicate", "dropped", "http://b.test/1")
     return replace(base, **{"score": 0.95, "items_dropped": 2, "bytes": 1000} | fields)
 
 
-def tallied(*records: Record) -> Tallies:
+def tallied(*records):
     tallies = Tallies(10)
     for each in records:
         tallies.add(each)
     return tallies
 
 
-def logged(folder: Path, *records: Record) -> Config:
+def logged(folder, *records):
     """Return the configuration of a log of *records*, without a store."""
     with closing(RecordLog(folder / "log.jsonl")) as log:
         for each in records:
@@ -65,18 +57,18 @@ def logged(folder: Path, *records: Record) -> Config:
 
 
 class TestTallies:
-    def test_a_page_that_is_dropped_by_each_crawl_is_one_page_of_its_host(self) -> None:
+    def test_a_page_that_is_dropped_by_each_crawl_is_one_page_of_its_host(self):
         tallies = tallied(record(), record(crawl="two"))
         assert tallies.pairs_of_hosts() == {("a.test", "b.test"): 1}
         assert tallies.bytes == 2000
 
-    def test_a_page_that_was_released_repeats_no_host(self) -> None:
+    def test_a_page_that_was_released_repeats_no_host(self):
         again = record(verdict="related", outcome="released", items_dropped=0)
         assert not tallied(record(), again).pairs_of_hosts()
 
 
 class TestNearMisses:
-    def test_the_most_doubtful_come_first(self) -> None:
+    def test_the_most_doubtful_come_first(self):
         near = NearMisses(3)
         for number, (reason, score) in enumerate(
             [
@@ -91,7 +83,7 @@ class TestNearMisses:
         assert [each.score for each in near.queue()] == [0.95, 0.79, 0.6]
         assert len(near.urls) == 5
 
-    def test_a_page_counts_once_as_its_last_record_has_it(self) -> None:
+    def test_a_page_counts_once_as_its_last_record_has_it(self):
         near = NearMisses(3)
         kept = {"verdict": "related", "outcome": "kept", "reason": Reason.OTHER_TITLE}
         near.add(record(**kept))
@@ -101,7 +93,7 @@ class TestNearMisses:
         assert not near.urls
         assert not near.queue()
 
-    def test_memory_is_bounded(self) -> None:
+    def test_memory_is_bounded(self):
         near = NearMisses(2)
         for number in range(50):
             near.add(record(f"http://a.test/{number}", verdict="related", outcome="kept", score=number / 100))
@@ -110,13 +102,13 @@ class TestNearMisses:
 
 
 class TestGathering:
-    def test_one_page_that_drops_a_host_is_a_sign_and_no_mirror(self, shown: Demo) -> None:
+    def test_one_page_that_drops_a_host_is_a_sign_and_no_mirror(self, shown):
         signs = gather(shown.config).summary["signs"]
         (sign,) = signs["one_original"]
         assert sign == {"host": CLUB, "original": f"https://{JOINED}/join", "repeats": 30, "pages": 30}
         assert [mirror["host"] for mirror in signs["mirrors"]] == [MIRROR]
 
-    def test_new_pages_of_a_host_count(self, tmp_path: Path) -> None:
+    def test_new_pages_of_a_host_count(self, tmp_path):
         repeats = [record(f"https://a.test/{n}", original_url="http://b.test/1") for n in range(20)]
         config = logged(tmp_path, *repeats)
         assert gather(config).summary["signs"]["one_original"][0]["pages"] == 20
@@ -125,23 +117,23 @@ class TestGathering:
             signs = gather(logged(tmp_path, *news)).summary["signs"]
             assert [sign["pages"] for sign in signs["one_original"]] == expected
 
-    def test_what_is_crawled_every_day_is_a_sign_every_day(self, tmp_path: Path) -> None:
+    def test_what_is_crawled_every_day_is_a_sign_every_day(self, tmp_path):
         repeats = [record(f"https://a.test/{n}", crawl=crawl) for crawl in ("one", "two") for n in range(20)]
         (sign,) = gather(logged(tmp_path, *repeats)).summary["signs"]["one_original"]
         assert (sign["repeats"], sign["pages"]) == (40, 40)
 
-    def test_what_was_released_is_no_sign(self, tmp_path: Path) -> None:
+    def test_what_was_released_is_no_sign(self, tmp_path):
         repeats = [record(f"https://a.test/{n}") for n in range(20)]
         released = [replace(each, verdict="related", outcome="released", items_dropped=0) for each in repeats]
         assert gather(logged(tmp_path, *repeats, *released)).summary["signs"]["one_original"] == []
 
-    def test_a_field_that_keeps_nearly_all_is_a_sign(self, tmp_path: Path) -> None:
+    def test_a_field_that_keeps_nearly_all_is_a_sign(self, tmp_path):
         kept = {"verdict": "related", "outcome": "kept", "reason": str(Reason.ITEM_FIELD_DIFFERS)}
         records = [record(f"http://a.test/{n}", difference=[f"views: {n}"], **kept) for n in range(30)]
         signs = gather(logged(tmp_path, *records)).summary["signs"]
         assert signs["fields"] == [{"field": "views", "kept": 30, "pages": 30}]
 
-    def test_hosts_are_paired_by_who_copies_whom(self, shown: Demo) -> None:
+    def test_hosts_are_paired_by_who_copies_whom(self, shown):
         hosts = gather(shown.config).summary["hosts"]
         row, column = hosts["copying"].index(CLUB), hosts["copied"].index(JOINED)
         assert hosts["pages"][row][column] == 30
@@ -150,7 +142,7 @@ class TestGathering:
         assert in_both[0] == in_both[1], "rows and columns are in one order"
         assert len(in_both[0]) > 2
 
-    def test_the_sentences_of_both_pages_are_marked(self, shown: Demo) -> None:
+    def test_the_sentences_of_both_pages_are_marked(self, shown):
         report = gather(shown.config)
         columns = report.summary["pairs"]["columns"]
         marks = set()
@@ -161,7 +153,7 @@ class TestGathering:
         assert {("=", False), ("~", False), ("+", True)} <= marks
         assert ("=", True) not in marks
 
-    def test_the_most_doubtful_pairs_come_with_their_texts(self, shown: Demo) -> None:
+    def test_the_most_doubtful_pairs_come_with_their_texts(self, shown):
         report = gather(shown.config, pairs=6)
         scores = report.summary["pairs"]["columns"]["score"]
         drops = report.summary["duplicates"]
@@ -170,7 +162,7 @@ class TestGathering:
         assert [n for n in chosen if n >= drops] == [drops, drops + 1, drops + 2]
         assert report.summary["near"]["pages"] == len(scores) - drops == 6
 
-    def test_the_path_of_the_records_is_not_in_it(self, tmp_path: Path) -> None:
+    def test_the_path_of_the_records_is_not_in_it(self, tmp_path):
         for folder in ("one", "two"):
             (tmp_path / folder).mkdir()
         one, two = (gather(logged(tmp_path / folder, record())) for folder in ("one", "two"))
@@ -178,7 +170,7 @@ class TestGathering:
         assert one.summary["log"] == two.summary["log"] == "log.jsonl"
         assert one.summary["log_id"] != two.summary["log_id"], "each has its own labels in a browser"
 
-    def test_a_drop_that_was_released_has_that_outcome(self, tmp_path: Path) -> None:
+    def test_a_drop_that_was_released_has_that_outcome(self, tmp_path):
         again = record(verdict="related", outcome="released", original_url=None, crawl="two")
         pairs = gather(logged(tmp_path, record(), record("http://a.test/2"), again)).summary["pairs"]
         outcomes = [pairs["tables"]["outcome"][number] for number in pairs["columns"]["outcome"]]
@@ -187,7 +179,7 @@ class TestGathering:
             "http://a.test/2": "dropped",
         }
 
-    def test_of_a_store_in_use_the_records_alone_are_shown(self, shown: Demo, tmp_path: Path) -> None:
+    def test_of_a_store_in_use_the_records_alone_are_shown(self, shown, tmp_path):
         page = tmp_path / "report.html"
         with closing(open_store(store_uri(shown.folder), fingerprint_scheme=ClauseFingerprinter.scheme)):
             done = run("report", "-o", str(page), *shown.here, folder=tmp_path)
@@ -196,7 +188,7 @@ class TestGathering:
         assert "in use" in read.data("summary")["note"]
         assert all(detail["evidence"] and detail["texts"] is None for detail in read.data("pairs-0"))
 
-    def test_one_run_is_shown_by_itself(self, shown: Demo) -> None:
+    def test_one_run_is_shown_by_itself(self, shown):
         last = gather(shown.config, "last").summary
         every = gather(shown.config).summary
         assert last["duplicates"] < every["duplicates"]
@@ -222,34 +214,33 @@ HOSTILE_RECORDS = st.builds(
 class PageElements(HTMLParser):
     """The scripts, styles and policy of a page."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None], str]] = []
+        self.found = []
         self._open = False
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.found.append((tag, dict(attrs), ""))
         self._open = tag in {"script", "style"}
 
-    def handle_endtag(self, _: str) -> None:
+    def handle_endtag(self, _):
         self._open = False
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self._open:
             tag, attributes, text = self.found[-1]
             self.found[-1] = (tag, attributes, text + data)
 
-    def data(self, name: str) -> Any:
+    def data(self, name):
         (packed,) = [text for _, attributes, text in self.found if attributes.get("id") == name and text]
         return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 class TestPage:
-    def test_it_allows_what_stands_in_it_and_no_more(self, shown: Demo) -> None:
+    def test_it_allows_what_stands_in_it_and_no_more(self, shown):
         elements = PageElements(html(gather(shown.config))).found
         (policy,) = [a["content"] for _, a, _ in elements if a.get("http-equiv") == "Content-Security-Policy"]
-        assert policy is not None
         assert policy.startswith("default-src 'none'; ")
         assert "unsafe" not in policy
         for tag, attributes, text in elements:
@@ -257,9 +248,9 @@ class TestPage:
             if tag in {"script", "style"} and "type" not in attributes:
                 assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
 
-    @settings(max_examples=20)
+    @settings(max_examples=tries(20, 1000))
     @given(st.lists(HOSTILE_RECORDS, min_size=1, max_size=5))
-    def test_whatever_a_log_holds_is_data(self, records: list[Record]) -> None:
+    def test_whatever_a_log_holds_is_data(self, records):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dedup_middleware.report.data.lines", lambda *_: iter(records))
             config = Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "log.jsonl"}, None)
@@ -268,7 +259,7 @@ class TestPage:
         assert read.data("summary")["records"] == len(records)
         assert sum(tag == "script" for tag, _, _ in read.found) == 4 + (len(report.details) > 0)
 
-    def test_both_languages_say_the_same(self) -> None:
+    def test_both_languages_say_the_same(self):
         said = words()
         english, chinese = said["en"], said["zh"]
         assert english.keys() == chinese.keys()
@@ -279,16 +270,16 @@ class TestPage:
                 assert {*map(names_in, text.values())} == {names_in(chinese[key]["other"])}, key
         assert {outcome.value for outcome in Outcome} <= chinese["outcomes"].keys()
 
-    def test_every_reason_that_is_shown_is_translated(self) -> None:
+    def test_every_reason_that_is_shown_is_translated(self):
         assert {*Reason} - {*NOT_COUNTED} <= words()["zh"]["reasons"].keys()
 
 
-def names_in(text: str) -> frozenset[str]:
+def names_in(text):
     return frozenset(re.findall(r"\{(\w+)\}", text))
 
 
 class TestCommand:
-    def test_it_says_what_it_wrote(self, shown: Demo, tmp_path: Path) -> None:
+    def test_it_says_what_it_wrote(self, shown, tmp_path):
         page = tmp_path / "report.html"
         done = run_here("report", "-o", str(page), "--json", *shown.here, folder=tmp_path)
         (said,) = done.json
@@ -299,8 +290,8 @@ class TestCommand:
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
-    def test_it_opens_the_page(self, shown: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        opened: list[str] = []
+    def test_it_opens_the_page(self, shown, tmp_path, monkeypatch):
+        opened = []
         monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or False)
         done = run_here("report", "-o", "a b.html", "--open", *shown.here, folder=tmp_path)
         assert opened == [(tmp_path / "a b.html").as_uri()]
@@ -316,27 +307,12 @@ class TestCommand:
             (["-o", "x" * 300], "Name another file"),
         ],
     )
-    def test_a_mistake_is_one_line(self, shown: Demo, tmp_path: Path, arguments: list[str], expected: str) -> None:
+    def test_a_mistake_is_one_line(self, shown, tmp_path, arguments, expected):
         run_here("report", *arguments, *shown.here, folder=tmp_path).refused(expected, status=1)
         assert not [*tmp_path.iterdir()]
 
-    def test_no_records_are_one_line(self, tmp_path: Path) -> None:
-        run_here("report", "-o", "r.html", "-s", "DEDUP_LOG=nowhere.jsonl", folder=tmp_path).refused("No records found")
-
 
 class TestHostileTexts:
-    def test_a_title_does_not_steer_a_terminal(self, shown: Demo) -> None:
-        for hostile in Records(shown.folder / "records.jsonl"):
-            text = record_text(
-                replace(hostile, reason=f"\x1b[2J\u200f\u061c{hostile.title}", url="http://a.test/\u202e")
-            )
-            assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
-
-    def test_a_record_is_one_line_of_ascii(self) -> None:
-        line = record(title="\x1b[31m\u202e\u2028" + SCRIPT, url="http://a.test/\n").to_line()
-        assert line.isascii()
-        assert line.isprintable()
-
-    def test_a_title_is_cut(self, shown: Demo) -> None:
+    def test_a_title_is_cut(self, shown):
         titles = [r.title for r in Records(shown.folder / "records.jsonl") if r.host == HOSTILE]
         assert max(map(len, titles)) == 200

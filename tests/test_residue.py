@@ -1,7 +1,5 @@
 """What many pages of a host share is no story: they are kept, and the record says why."""
 
-from __future__ import annotations
-
 import pytest
 from parsel import Selector
 from prose import story, zh_story

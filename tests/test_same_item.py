@@ -1,13 +1,10 @@
 """Two items of one page are one item if they differ in nothing but what comes from their fetch."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -20,7 +17,7 @@ NOW = datetime.now(timezone.utc).replace(second=17)
 WEEK = timedelta(days=7)
 
 
-def dropped(item: Any, *, days: int = 7, spider: str = "news") -> DroppedItem:
+def dropped(item, *, days=7, spider="news"):
     """Return *item* as it was dropped *days* ago."""
     return DroppedItem(
         number=1,
@@ -38,7 +35,7 @@ def dropped(item: Any, *, days: int = 7, spider: str = "news") -> DroppedItem:
     )
 
 
-def same(item: Any, *before: Any) -> int | None:
+def same(item, *before):
     """Return which of the items *before*, dropped a week ago, is the same as *item*, dropped now."""
     fetched = FetchedItem(item_codec.encode(item), URL, "news")
     earlier = [each if isinstance(each, DroppedItem) else dropped(each) for each in before]
@@ -64,7 +61,7 @@ def same(item: Any, *before: Any) -> int | None:
     ],
     ids=lambda value: value if isinstance(value, str) and value.isidentifier() else "",
 )
-def test_what_comes_from_the_fetch_does_not_make_another_item(field, now, then) -> None:
+def test_what_comes_from_the_fetch_does_not_make_another_item(field, now, then):
     assert same({"title": "Story", field: now}, {"title": "Story", field: then}) == 0
 
 
@@ -88,19 +85,19 @@ def test_what_comes_from_the_fetch_does_not_make_another_item(field, now, then) 
     ],
     ids=lambda value: value if isinstance(value, str) and value.isidentifier() else "",
 )
-def test_what_differs_otherwise_is_another_item(field, now, then) -> None:
+def test_what_differs_otherwise_is_another_item(field, now, then):
     assert same({"title": "Story", field: now}, {"title": "Story", field: then}) is None
     assert same({"title": "Story", field: now}, {"title": "Story"}) is None
 
 
-def test_a_fetch_on_a_full_minute_is_a_fetch_like_any(monkeypatch) -> None:
+def test_a_fetch_on_a_full_minute_is_a_fetch_like_any(monkeypatch):
     now = NOW.replace(second=0, microsecond=0)
     monkeypatch.setattr("dedup_middleware.items.same_item.time.time", now.timestamp)
     assert same({"title": "Story", "when": now}, {"title": "Story", "when": NOW - WEEK}) == 0
     assert same({"title": "Story", "ts": now.timestamp()}, {"title": "Story", "ts": (NOW - WEEK).timestamp()}) == 0
 
 
-def test_a_date_that_stays_may_have_been_new_then() -> None:
+def test_a_date_that_stays_may_have_been_new_then():
     """Written within two days, a date looks like a clock's reading; a week later it does not."""
     published = NOW - WEEK
     assert (
@@ -116,7 +113,7 @@ def test_a_date_that_stays_may_have_been_new_then() -> None:
     )
 
 
-def test_of_several_the_most_alike_is_the_same() -> None:
+def test_of_several_the_most_alike_is_the_same():
     rows = [{"id": number, "scraped_at": f"2026-11-0{number}"} for number in (1, 2, 3)]
     for number, row in enumerate(rows):
         assert same({**row, "scraped_at": "2026-11-26"}, *rows) == number
@@ -124,7 +121,7 @@ def test_of_several_the_most_alike_is_the_same() -> None:
     assert same({**rows[0], "name": "x"}, *rows) is None
 
 
-def test_the_item_of_another_spider_is_another() -> None:
+def test_the_item_of_another_spider_is_another():
     """The next crawl of that spider releases it."""
     item = {"title": "Story"}
     assert same(item, dropped(item, spider="shop"), dropped(item)) == 1
@@ -133,7 +130,7 @@ def test_the_item_of_another_spider_is_another() -> None:
 
 
 @pytest.mark.parametrize("value", ["{'a', 'b', 'c', 'd', 'e'}", "{frozenset('abcde'), frozenset('fghij')}"])
-def test_a_set_is_the_same_in_each_process(value) -> None:
+def test_a_set_is_the_same_in_each_process(value):
     """Python orders its texts by a hash that is random in each process."""
     line = (
         "from dedup_middleware.index import item_codec; import sys; "

@@ -1,7 +1,5 @@
 """A stranger's crawl with everything in it, again and again, and what happens when something breaks."""
 
-from __future__ import annotations
-
 import io
 import logging
 import re

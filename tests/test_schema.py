@@ -1,7 +1,5 @@
 """What is written into a store is what is read from it; what was never written is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -50,25 +48,25 @@ DUPLICATES = st.builds(
 
 
 @given(PAGES | DUPLICATES)
-def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
+def test_a_page_comes_back_as_it_was(page):
     assert schema.decode_page(page.number, schema.encode_page(page)) == page
 
 
 @given(NUMBERS, NUMBERS)
-def test_numbers_sort_as_bytes(one: int, other: int) -> None:
+def test_numbers_sort_as_bytes(one, other):
     assert (schema.page_key(one) < schema.page_key(other)) == (one < other)
     assert schema.decode_number(schema.encode_number(one) + b"more") == one
 
 
 @given(st.lists(st.text().map(lambda text: text.replace("\n", " ")), min_size=1), st.integers(1, 10_000))
-def test_a_text_comes_back_as_far_as_the_limit_goes(paragraphs: list[str], limit: int) -> None:
+def test_a_text_comes_back_as_far_as_the_limit_goes(paragraphs, limit):
     paragraphs = [paragraph + "\ud800" for paragraph in paragraphs]
     kept = schema.decode_text(schema.encode_text(tuple(paragraphs), limit))
     assert "\n".join(kept) == "\n".join(paragraphs)[:limit]
 
 
 @given(NUMBERS, st.binary(min_size=8, max_size=8), st.binary(min_size=16, max_size=16))
-def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, identity: bytes) -> None:
+def test_keys_of_different_kinds_never_meet(number, clause_hash, identity):
     keys = {
         *schema.clause_keys([clause_hash]),
         schema.identity_key(identity),
@@ -91,7 +89,7 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
 
 
 @given(PAGES.filter(lambda page: page.hashes), st.data())
-def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -> None:
+def test_a_page_that_was_cut_is_no_page(page, data):
     whole = schema.encode_page(page)
     cut = data.draw(st.integers(1, len(whole)))
     with pytest.raises(UnreadableError):

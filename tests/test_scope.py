@@ -1,9 +1,5 @@
 """Whether a page is compared with this crawl only: ``DEDUP_SCOPE``, and what ``auto`` makes of the feeds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from prose import article, blog, story
 from scrapy.settings import Settings
@@ -12,15 +8,11 @@ from dedup_middleware.api import Deduplicator
 from dedup_middleware.model import Scope
 from dedup_middleware.plugin.feeds import read_config
 
-if TYPE_CHECKING:
-    from crawling import Outcome
-    from local_site import Site
-
 OVERWRITTEN = {"format": "jsonlines", "overwrite": True}
 APPENDED = {"format": "jsonlines"}
 
 
-def scope_line(outcome: Outcome) -> str:
+def scope_line(outcome):
     (line,) = [line for line in outcome.log.splitlines() if "dedup: action drop, scope " in line]
     return line.partition("scope ")[2].partition(", store")[0]
 
@@ -37,9 +29,7 @@ class TestCrawls:
         ],
         ids=["overwritten", "appended", "no feed", "explicit store", "explicit crawl"],
     )
-    def test_a_daily_crawl_has_each_story_in_a_feed_that_is_overwritten(
-        self, site: Site, crawl, settings: dict[str, Any], second: list[str], reason: str
-    ) -> None:
+    def test_a_daily_crawl_has_each_story_in_a_feed_that_is_overwritten(self, site, crawl, settings, second, reason):
         a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)
         copy = site.add("/c", blog("C", story(1)), host=2)
         steps = [{"url": url} for url in (b, copy)]
@@ -55,11 +45,11 @@ class TestCrawls:
     @pytest.mark.parametrize("overwritten", [False, True])
     def test_a_resumed_crawl_does_not_compare_with_what_was_in_a_feed_that_it_overwrites(
         self,
-        site: Site,
+        site,
         crawl,
-        overwritten: bool,  # noqa: FBT001 - as parametrised
-        resumed: bool,  # noqa: FBT001
-    ) -> None:
+        overwritten,
+        resumed,
+    ):
         a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)
         copy = site.add("/c", blog("C", story(1)), host=2)
         feeds = {"FEEDS": {"feed.jsonl": OVERWRITTEN if overwritten else APPENDED}}
@@ -80,7 +70,7 @@ class TestCrawls:
 class TestOverwrittenFeeds:
     """Which feeds count as overwritten, as Scrapy's storages treat them."""
 
-    def scope(self, feeds: dict[str, dict[str, Any]], **settings: Any) -> Scope:
+    def scope(self, feeds, **settings):
         return read_config(Settings({"FEEDS": feeds, **settings}), None).scope
 
     @pytest.mark.parametrize(
@@ -109,7 +99,7 @@ class TestOverwrittenFeeds:
             ("unknown://somewhere", None, Scope.STORE),
         ],
     )
-    def test_storages(self, uri: str, option: bool | None, expected: Scope) -> None:  # noqa: FBT001 - as parametrised
+    def test_storages(self, uri, option, expected):
         options = APPENDED if option is None else {**APPENDED, "overwrite": option}
         assert self.scope({uri: options}) is expected
 
@@ -121,11 +111,11 @@ class TestOverwrittenFeeds:
             ("there.is.no.Storage", Scope.STORE),
         ],
     )
-    def test_a_storage_of_the_project(self, storage: str, expected: Scope) -> None:
+    def test_a_storage_of_the_project(self, storage, expected):
         assert self.scope({"own://x": APPENDED}, FEED_STORAGES={"own": storage}) is expected
 
 
-def test_for_programs_auto_is_the_store(tmp_path) -> None:
+def test_for_programs_auto_is_the_store(tmp_path):
     store = f"sqlite:{tmp_path / 'store'}"
     with Deduplicator(store) as dedup:
         dedup.add("http://a.test/", article("A", story(1)))

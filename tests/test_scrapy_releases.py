@@ -1,7 +1,5 @@
 """What differs between releases of Scrapy: what an older one lacks."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

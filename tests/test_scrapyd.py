@@ -1,7 +1,5 @@
 """The real scrapyd: an egg with the add-on, deployed, and two jobs of one spider at the same time."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket
@@ -12,17 +10,11 @@ import urllib.parse
 import urllib.request
 import zipfile
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import environment
 from local_site import PATIENCE, Answer, wait_until
 from prose import article, blog, story
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 pytest.importorskip("scrapyd")
 
@@ -60,7 +52,7 @@ dbs_dir = dbs
 """
 
 
-def write_egg(path: Path) -> None:
+def write_egg(path):
     """Write the project as ``scrapyd-deploy`` sends it and scrapyd keeps it."""
     files = {
         "shop/__init__.py": "",
@@ -76,7 +68,7 @@ def write_egg(path: Path) -> None:
 
 
 @contextmanager
-def scrapyd(folder: Path) -> Iterator[Callable[..., dict[str, Any]]]:
+def scrapyd(folder):
     """Run scrapyd in *folder*, where no ``scrapy.cfg`` is, nor above it; yield a function that asks its services."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -84,12 +76,12 @@ def scrapyd(folder: Path) -> Iterator[Callable[..., dict[str, Any]]]:
     (folder / "scrapyd.conf").write_text(CONFIGURATION.format(port=port))
     write_egg(folder / "eggs" / "shop" / "1.egg")
 
-    def ask(service: str, *, post: bool = False, **fields: str) -> dict[str, Any]:
+    def ask(service, *, post=False, **fields):
         url, data = f"http://127.0.0.1:{port}/{service}.json", urllib.parse.urlencode(fields)
         with urllib.request.urlopen(*([url, data.encode()] if post else [f"{url}?{data}"]), timeout=PATIENCE) as answer:
             return json.load(answer)
 
-    def is_up() -> bool:
+    def is_up():
         with suppress(OSError):
             return ask("daemonstatus")["status"] == "ok"
         return False
@@ -106,7 +98,7 @@ def scrapyd(folder: Path) -> Iterator[Callable[..., dict[str, Any]]]:
             process.wait(30)
 
 
-def fed(folder: Path, job: str) -> list[str]:
+def fed(folder, job):
     lines = (folder / "items" / "shop" / "pages" / f"{job}.jl").read_text().splitlines()
     return [json.loads(line)["url"] for line in lines]
 

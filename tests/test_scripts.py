@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.text.words import are_letters, tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Script(NamedTuple):
@@ -25,7 +22,7 @@ class Script(NamedTuple):
     end: str = "."
 
 
-def span(first: str, last: str, category: str) -> str:
+def span(first, last, category):
     """Return the characters from *first* to *last* whose Unicode category begins so."""
     found = map(chr, range(ord(first), ord(last) + 1))
     return "".join(c for c in found if unicodedata.category(c).startswith(category))
@@ -64,11 +61,11 @@ each_item = pytest.mark.parametrize("with_text", [True, False], ids=["text", "ti
 class Prose:
     """Texts in one script: the same in every run."""
 
-    def __init__(self, script: str) -> None:
+    def __init__(self, script):
         self._script = SCRIPTS[script]
         self._random = random.Random(script)
 
-    def word(self) -> str:
+    def word(self):
         script, rng = self._script, self._random
         letters = (
             rng.choice(script.letters) + (rng.choice(script.marks) if script.marks and rng.random() < 0.6 else "")
@@ -76,13 +73,13 @@ class Prose:
         )
         return unicodedata.normalize("NFD" if "\u0301" in script.marks else "NFC", "".join(letters))
 
-    def sentence(self, words: int = 12) -> str:
+    def sentence(self, words=12):
         return self._script.space.join(self.word() for _ in range(words)) + self._script.end
 
-    def text(self, paragraphs: int = 10) -> list[str]:
+    def text(self, paragraphs=10):
         return [" ".join(self.sentence() for _ in range(3)).strip() for _ in range(paragraphs)]
 
-    def with_value(self, value: str) -> str:
+    def with_value(self, value):
         """Return a sentence with this *value*: the same one for each value."""
         before, after = Prose.sentence(self), Prose.sentence(self)
         return f"{before.rstrip(self._script.end)} {value} {after}"
@@ -91,23 +88,23 @@ class Prose:
 HERE, THERE, SAME_SITE = "http://one.example/a", "http://two.example/b", "http://one.example/c"
 
 
-def page(title: str, text: list[str]) -> str:
+def page(title, text):
     """Return a page with this *title*, in its heading too, and *text*."""
     body = "".join(f"<p>{line}</p>" for line in text)
     return f"<html><head><title>{title}</title></head><body><main><h1>{title}</h1>{body}</main></body></html>"
 
 
-def outcome(first: tuple[str, str, list[str]], second: tuple[str, str, list[str]], *, with_text: bool) -> str:
+def outcome(first, second, *, with_text):
     """Return the verdict on the *second* of two pages: URL, title and text."""
     with Deduplicator() as dedup:
         for url, title, text in (first, second):
-            item: dict[str, Any] = {"title": title} | ({"text": "\n".join(text)} if with_text else {})
+            item = {"title": title} | ({"text": "\n".join(text)} if with_text else {})
             found = dedup.add(url, page(title, text), item)
     return found.verdict
 
 
 @each_script
-def test_a_word_has_its_marks(script: str) -> None:
+def test_a_word_has_its_marks(script):
     prose = Prose(script)
     for _ in range(50):
         word = prose.word()
@@ -121,7 +118,7 @@ def test_a_word_has_its_marks(script: str) -> None:
 
 @each_script
 @each_item
-def test_a_copy_on_another_site_is_one(script: str, *, with_text: bool) -> None:
+def test_a_copy_on_another_site_is_one(script, *, with_text):
     prose = Prose(script)
     title, text = prose.sentence(5), prose.text()
     assert outcome((HERE, title, text), (THERE, title, text), with_text=with_text) == "duplicate"
@@ -129,7 +126,7 @@ def test_a_copy_on_another_site_is_one(script: str, *, with_text: bool) -> None:
 
 @each_script
 @each_item
-def test_a_page_that_adds_half_as_much_is_another(script: str, *, with_text: bool) -> None:
+def test_a_page_that_adds_half_as_much_is_another(script, *, with_text):
     prose = Prose(script)
     title, text = prose.sentence(5), prose.text()
     more = prose.text(5)
@@ -137,7 +134,7 @@ def test_a_page_that_adds_half_as_much_is_another(script: str, *, with_text: boo
         assert outcome((HERE, title, text), (THERE, title, added), with_text=with_text) != "duplicate"
 
 
-def values(script: str) -> Iterator[tuple[str, str]]:
+def values(script):
     """Yield pairs of values of which one stands in each text."""
     prose = Prose(script)
     yield "40", "45"
@@ -150,7 +147,7 @@ def values(script: str) -> Iterator[tuple[str, str]]:
 
 @each_script
 @each_item
-def test_another_value_in_a_sentence_or_a_title_is_another_page(script: str, *, with_text: bool) -> None:
+def test_another_value_in_a_sentence_or_a_title_is_another_page(script, *, with_text):
     for here, there in values(script):
         prose = Prose(script)
         title, text = prose.sentence(5), prose.text()

@@ -1,9 +1,5 @@
 """A set-up that cannot do what its author means is named in one line, with what to do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from crawling import run_job, run_scrapy, write_job
 from local_site import Answer
@@ -13,15 +9,12 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import refusals
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ADDONS = 'set ADDONS = {"dedup_middleware.Addon": 500}'
 MIDDLEWARES = "dedup_middleware.plugin.spider_middleware"
 SPIDER = "sample_spiders.OneByOne"
 
 
-def by_hand(folder: Path, url: str, **settings):
+def by_hand(folder, url, **settings):
     return run_job(folder, write_job(folder, SPIDER, plugin=False, settings=settings, urls=url))
 
 
@@ -85,6 +78,8 @@ def test_a_uri_without_its_colon_makes_no_folder(value, meant, tmp_path, monkeyp
         ("DEDUP_STORE", "redis:/user:pass-word@h"),
         ("DEDUP_STORE", "rediss://user:pass-word@h:0"),
         ("DEDUP_STORE", "postgres://user:pass-word@h"),
+        ("DEDUP_STORE", "other://pass-word/heim@host"),
+        ("DEDUP_STORE", "other:host?password=pass-word"),
         ("DEDUP_STORE", "user:pass-word@h"),
         ("DEDUP_LOG", "http://user:pass-word@h/log"),
         ("DEDUP_SCOPE", "user:pass-word@h"),
@@ -124,7 +119,7 @@ def test_two_stores_in_one_default_log_are_named(site, tmp_path):
     assert "Set DEDUP_LOG to give each store its own records" in line
 
 
-def rss(stories: range) -> Answer:
+def rss(stories):
     items = "".join(f"<item><title>{n}</title><description>{story(n)[0]}</description></item>" for n in stories)
     return Answer(f"<rss><channel>{items}</channel></rss>", headers={"Content-Type": "application/rss+xml"})
 

@@ -1,7 +1,5 @@
 """What the pages of a host have shown: it sets none of them apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from library import page_of
@@ -10,15 +8,15 @@ from dedup_middleware.index import shown
 from dedup_middleware.model import PageFeatures
 
 
-def after(*titles: str, texts: int = 100) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+def after(*titles, texts=100):
+    found = {}
     for number, title in enumerate(titles):
         page = page_of(str(number), [number % texts])
         found = {**shown.updated(found, replace(page, features=PageFeatures(title)))}
     return found
 
 
-def test_what_stands_in_most_titles_is_the_sites() -> None:
+def test_what_stands_in_most_titles_is_the_sites():
     titles = [f"Story {name} | The Harbour" for name in ("one", "two", "three", "four", "five", "six")]
     assert not shown.has_word(after(*titles[: shown.SEVERAL - 1]), "harbour")
     found = after(*titles)
@@ -28,20 +26,20 @@ def test_what_stands_in_most_titles_is_the_sites() -> None:
     assert not shown.is_frame_part(found, "Story two")
 
 
-def test_what_stands_over_one_text_is_no_frame() -> None:
+def test_what_stands_over_one_text_is_no_frame():
     assert not shown.is_frame_part(after(*["Lot B | The Harbour"] * 9, texts=1), "Lot B")
 
 
-def test_several_texts_are_told_apart() -> None:
+def test_several_texts_are_told_apart():
     for first in range(0, 900, shown.SEVERAL):
-        found: dict[bytes, bytes] = {}
+        found = {}
         for number in range(first, first + shown.SEVERAL):
             page = replace(page_of(str(number), [number]), features=PageFeatures("Story | The Harbour"))
             found = {**shown.updated(found, page)}
         assert shown.is_frame_part(shown.decode(shown.encode(found)), "The Harbour")
 
 
-def test_it_counts_so_many_pages_and_no_more() -> None:
+def test_it_counts_so_many_pages_and_no_more():
     titles = [f"Story {number} | The Harbour" for number in range(shown.COUNTED_PAGES)]
     found = after(*titles, *["The Quay"] * 9)
     assert found[shown.PAGES][0] == shown.COUNTED_PAGES

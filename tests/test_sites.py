@@ -1,7 +1,5 @@
 """Tests which hosts are one site."""
 
-from __future__ import annotations
-
 import gc
 import random
 
@@ -12,7 +10,7 @@ from dedup_middleware.common import sites
 from dedup_middleware.common.sites import are_one_site, site_of
 
 
-def registrable_domain(host: str, extract: tldextract.TLDExtract) -> str:
+def registrable_domain(host, extract):
     """Return the site of *host* by what tldextract *extract*s."""
     found = extract(host)
     if found.suffix and found.domain:
@@ -21,7 +19,7 @@ def registrable_domain(host: str, extract: tldextract.TLDExtract) -> str:
     return host if labels[-1].isdigit() else ".".join(labels[-2:])
 
 
-def hosts_under(rule: str, draw: random.Random) -> list[str]:
+def hosts_under(rule, draw):
     """Return hosts that a *rule* of the public suffix list matches, and some beside it."""
     name = rule.removeprefix("!").replace("*", draw.choice(("www", "x", "*")))
     ascii_only = name.encode("idna").decode() if name.isprintable() and "*" not in name else name
@@ -29,7 +27,7 @@ def hosts_under(rule: str, draw: random.Random) -> list[str]:
     return [name, f"{next(before)}.{name}", f"{next(before)}.{next(before)}.{ascii_only}", name.partition(".")[2] + "."]
 
 
-def test_a_site_is_a_registrable_domain() -> None:
+def test_a_site_is_a_registrable_domain():
     assert site_of("news.bbc.co.uk") == "bbc.co.uk"
     assert site_of("ann.github.io") == "ann.github.io"
     assert site_of("a.b.ck") == "a.b.ck"
@@ -39,20 +37,20 @@ def test_a_site_is_a_registrable_domain() -> None:
 
 
 @pytest.mark.skipif(not hasattr(tldextract.tldextract, "Trie"), reason="an older one reads nested wildcards otherwise")
-def test_a_site_is_what_tldextract_finds() -> None:
+def test_a_site_is_what_tldextract_finds():
     draw = random.Random(1)
     extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
     hosts = [host for rule in sorted(extract.tlds) for host in hosts_under(rule, draw)]
     assert [host for host in hosts if site_of(host) != registrable_domain(host, extract)] == []
 
 
-def test_a_release_of_tldextract_with_its_list_elsewhere(monkeypatch) -> None:
+def test_a_release_of_tldextract_with_its_list_elsewhere(monkeypatch):
     listed = sorted(sites._listed())
     monkeypatch.setattr(sites, "_SNAPSHOT", "moved")
     assert sorted(sites._listed()) == listed
 
 
-def test_the_list_of_suffixes_has_no_containers() -> None:
+def test_the_list_of_suffixes_has_no_containers():
     site_of.cache_clear()
     sites._public_suffixes.cache_clear()
     gc.collect()

@@ -1,7 +1,5 @@
 """What the documents about safety state has a test, which they name; and the tests of statements that need no crawl."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -47,10 +45,10 @@ MB = 2**20
 # --- the documents
 
 
-def units(document: str) -> list[str]:
+def units(document):
     """Return the paragraphs, bullets and tables of *document*, each with the comment that follows it."""
     text = re.sub(r"^```.*?^```$", "", (ROOT / document).read_text(encoding="utf8"), flags=re.MULTILINE | re.DOTALL)
-    found: list[str] = []
+    found = []
     for block in re.split(r"\n\s*\n", text):
         if block.startswith("<!--"):
             found[-1] += block
@@ -80,9 +78,9 @@ def test_every_test_that_a_statement_names_exists(document):
 # --- code
 
 
-def calls() -> dict[str, set[str]]:
+def calls():
     """Return the names that the package calls, or imports, with the modules that do."""
-    found: dict[str, set[str]] = {}
+    found = {}
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
             names = []
@@ -112,12 +110,12 @@ def test_nothing_runs_code_that_comes_as_text():
 # --- numbers
 
 
-def number(text: str) -> int:
+def number(text):
     amount, unit = re.fullmatch(r"([\d,]+)( MB| characters|)", text).groups()
     return int(amount.replace(",", "")) * (MB if unit == " MB" else 1)
 
 
-def limit(row: str) -> list[int]:
+def limit(row):
     """Return the numbers of *row* in the table of limits."""
     (cell,) = re.findall(rf"^\| {re.escape(row)} \| (.*?) \|$", SECURITY, re.MULTILINE)
     return [number(found) for found in re.findall(r"\d[\d,]*(?: MB| characters|)", cell.split(" (")[0])]
@@ -151,10 +149,10 @@ def test_the_responses_that_wait_have_as_much_room_as_the_scraper():
     slot = SimpleNamespace(max_active_size=10_000)
     settings = Settings({"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 10_000})
     crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(scraper=SimpleNamespace(slot=slot)))
-    counted: list[str] = []
+    counted = []
     waits = item_flow.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
 
-    def begun(size: int, *, is_delivered: bool = False) -> item_flow.Wait | None:
+    def begun(size, *, is_delivered=False):
         return waits.begin(SimpleNamespace(is_delivered=lambda _: is_delivered), SimpleNamespace(size=size))
 
     first, second = begun(6_000), begun(0)

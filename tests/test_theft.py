@@ -3,11 +3,8 @@
 Nor does what other hosts publish: what sets a page apart counts as long as its own host does not repeat it.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
@@ -18,11 +15,6 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.index import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from crawling import Outcome
 
 VICTIM, ATTACKER, READER = range(3)
 MIDDLEWARES = {"test_theft.BrowserMiddleware": 950}
@@ -49,12 +41,12 @@ class BrowserMiddleware:
         return end.replace(request=request)
 
 
-def refresh(url: str) -> Answer:
+def refresh(url):
     return Answer(f'<html><head><meta http-equiv="refresh" content="0; url={url}"></head></html>')
 
 
 #: How an address leads to a page of the victim: what it answers, and how it is requested.
-LEADS: Mapping[str, tuple[Callable[[str], Answer], dict[str, Any]]] = {
+LEADS = {
     "redirect": (redirect, {}),
     "meta refresh": (refresh, {}),
     "redirect in a browser": (redirect, {"meta": {"browser": True}}),
@@ -63,7 +55,7 @@ LEADS: Mapping[str, tuple[Callable[[str], Answer], dict[str, Any]]] = {
 
 
 @pytest.fixture
-def neighbour() -> Iterator[Site]:
+def neighbour():
     """Return a site on another port of the victim's host."""
     site = Site(hosts=1)
     yield site
@@ -71,7 +63,7 @@ def neighbour() -> Iterator[Site]:
 
 
 @pytest.fixture(params=["", "sqlite"], ids=["a store of its own", "a shared store"])
-def run(request, crawl, tmp_path) -> Callable[..., Outcome]:
+def run(request, crawl, tmp_path):
     """Run crawls with one store, of each kind."""
     store = {"DEDUP_STORE": shared_uri(request.param, tmp_path, request)} if request.param else {}
     return partial(
@@ -79,7 +71,7 @@ def run(request, crawl, tmp_path) -> Callable[..., Outcome]:
     )
 
 
-def test_pages_stay_their_originals(site: Site, neighbour: Site, run: Callable[..., Outcome]) -> None:
+def test_pages_stay_their_originals(site, neighbour, run):
     """The first crawl follows links, which lead to the victim's pages; they do not in the second one.
 
     And copies come that name the victim's pages as canonical, or as their views for phones.
@@ -88,7 +80,7 @@ def test_pages_stay_their_originals(site: Site, neighbour: Site, run: Callable[.
     other = site.add("/other", article("Other", story(900)))
     later = [Answer(status=404), Answer(status=410), article("Theirs", story(901)), redirect(other)]
 
-    def told(number: int) -> str:
+    def told(number):
         return site.add(f"/story/{number}", article(f"Story {number}", story(number)))
 
     links, victims, views = [], [], []
@@ -102,7 +94,7 @@ def test_pages_stay_their_originals(site: Site, neighbour: Site, run: Callable[.
         views.append(place(f"/view/{number}", linked(blog("View", story(number)), **{rel: victims[-1]})))
     copies = [site.add(f"/copy/{n}", blog("Copy", story(n)), host=READER) for n in range(len(victims))]
 
-    def steps(*urls: str) -> list[dict[str, Any]]:
+    def steps(*urls):
         return [{"url": url} for url in urls]
 
     first = run(steps=[*links, *steps(*victims[led_to:], other)])
@@ -119,7 +111,7 @@ def test_pages_stay_their_originals(site: Site, neighbour: Site, run: Callable[.
     assert third.problems == []
 
 
-def test_what_a_browser_was_redirected_to_is_itself(site: Site, crawl) -> None:
+def test_what_a_browser_was_redirected_to_is_itself(site, crawl):
     """Also where each request of one address ends at another."""
     ends = [site.add(f"/end/{n}", article("End", story(1))) for n in range(2)]
     start = site.add("/start", redirect(ends[0]), redirect(ends[0]), redirect(ends[1]))
@@ -143,13 +135,11 @@ def test_what_a_browser_was_redirected_to_is_itself(site: Site, crawl) -> None:
 @pytest.mark.parametrize("own", [1, 6], ids=["a paragraph", "six paragraphs"])
 @pytest.mark.parametrize("foreign", [1, 3, 6], ids="{} hosts".format)
 @pytest.mark.parametrize("language", [story, zh_story])
-def test_what_others_publish_takes_nothing_away(
-    language: Callable[..., list[str]], foreign: int, own: int, *, has_text: bool
-) -> None:
+def test_what_others_publish_takes_nothing_away(language, foreign, own, *, has_text):
     """A page repeats a story and has paragraphs of its own, which other hosts show on four pages each."""
     told, mine = language(1, 12), language(2, own)
 
-    def page(number: int, lines: list[str]) -> dict[str, Any]:
+    def page(number, lines):
         title = f"A title {number}"
         item = {"title": title, **({"text": "\n".join(lines)} if has_text else {})}
         return {"html": article(title, lines), "item": item}
@@ -168,7 +158,7 @@ def test_what_others_publish_takes_nothing_away(
         assert found.original_url == "http://courier.example/story"
 
 
-def test_no_host_can_be_named_so_that_it_counts_as_another() -> None:
+def test_no_host_can_be_named_so_that_it_counts_as_another():
     """A page number has 16 bits of its host: without a key, a name with the same ones is found at once."""
     urls = [f"http://evil{n}.example/" for n in range(500)]
     marks = [[schema.host_mark(url, key) for url in urls] for key in (b"one key", b"another")]

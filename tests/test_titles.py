@@ -1,7 +1,5 @@
 """What a page is called, and how two titles differ."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,7 +20,7 @@ from dedup_middleware.text.titles import parts
         (" | ", []),
     ],
 )
-def test_parts_of_a_title(title: str, expected: list[str]) -> None:
+def test_parts_of_a_title(title, expected):
     assert [*parts(title)] == expected
 
 
@@ -35,7 +33,7 @@ def test_parts_of_a_title(title: str, expected: list[str]) -> None:
         ("Harbour First snow", "", "First snow"),
     ],
 )
-def test_the_names_of_a_site_are_no_part_of_it(title: str, host: str, expected: str) -> None:
+def test_the_names_of_a_site_are_no_part_of_it(title, host, expected):
     sites = {"harbour"} if title.startswith("Harbour") else set()
     assert name_of(title, set().__contains__, sites.__contains__, host) == expected
 
@@ -61,11 +59,11 @@ def test_the_names_of_a_site_are_no_part_of_it(title: str, host: str, expected: 
         ("Brief: a fire", "The whole day", [Kind.TITLE]),
     ],
 )
-def test_how_two_titles_differ(name: str, other: str, kinds: list[Kind]) -> None:
+def test_how_two_titles_differ(name, other, kinds):
     assert [edit.kind for edit in title_edits(name, [other])] == kinds
 
 
-def test_what_stands_beside_a_heading_is_compared_with_what_stands_beside_it_there() -> None:
+def test_what_stands_beside_a_heading_is_compared_with_what_stands_beside_it_there():
     others = ["Nurse", "Nurse | York"]
     assert [edit.kind for edit in title_edits("Nurse | Leeds", others)] == [Kind.TITLE]
     assert [edit.kind for edit in title_edits("Nurse needed", others)] == [Kind.TITLE_WORDS]
@@ -74,5 +72,5 @@ def test_what_stands_beside_a_heading_is_compared_with_what_stands_beside_it_the
 
 @given(st.text())
 @example("禅|寺")
-def test_a_page_is_called_what_it_is_called(title: str) -> None:
+def test_a_page_is_called_what_it_is_called(title):
     assert title_edits(title, [title]) == []

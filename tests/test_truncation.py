@@ -1,7 +1,5 @@
 """A page of unknown length is incomplete where its markup ends too early."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,16 +39,16 @@ CUT_OFF = {
 
 
 @pytest.mark.parametrize("name", COMPLETE)
-def test_a_complete_page_is_not_cut_off(name: str) -> None:
+def test_a_complete_page_is_not_cut_off(name):
     assert not is_cut_off(COMPLETE[name])
 
 
 @pytest.mark.parametrize("name", CUT_OFF)
-def test_a_page_that_ends_early_is_cut_off(name: str) -> None:
+def test_a_page_that_ends_early_is_cut_off(name):
     assert is_cut_off(CUT_OFF[name])
 
 
 @given(st.sampled_from([article("A", story(1)), blog("B", story(1))]), st.floats(0, 1))
-def test_a_page_is_cut_off_wherever_it_ends_before_its_end_tag(page: str, share: float) -> None:
+def test_a_page_is_cut_off_wherever_it_ends_before_its_end_tag(page, share):
     begin, end = page.index("<body>"), page.index("</body>")
     assert is_cut_off(page[: begin + int(share * (end - begin))])

@@ -1,12 +1,9 @@
 """``scrapy dedup tune``: verdicts replayed at other thresholds, pairs checked by eye, and what the answers suggest."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +18,6 @@ from dedup_middleware.report.answers import Answer, Answers
 from dedup_middleware.report.tuning import (
     ENOUGH,
     ENOUGH_TO_LOWER,
-    Suggestion,
     borderline,
     recorded,
     replay,
@@ -29,19 +25,11 @@ from dedup_middleware.report.tuning import (
     suggestion_text,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from crawling import Outcome
-    from local_site import Site
-    from test_commands import Output
-
 SCORES = st.floats(0.5, 1)
 THRESHOLDS = st.floats(0.5, 1, exclude_min=True)
 
 
-def verdict(number: int, score: float, threshold: float = 0.8, **fields: Any) -> Record:
+def verdict(number, score, threshold=0.8, **fields):
     """Return the record of a page with *score*, checked at *threshold*."""
     is_duplicate = score >= threshold
     said = {
@@ -56,22 +44,20 @@ def verdict(number: int, score: float, threshold: float = 0.8, **fields: Any) ->
     return Record("2024-11-20", "s", url=f"http://page.example/{number}", score=round(score, 4), **said)
 
 
-def verdicts(*scores: float, threshold: float = 0.8) -> list[Record]:
+def verdicts(*scores, threshold=0.8):
     return [verdict(number, score, threshold) for number, score in enumerate(scores)]
 
 
 class TestReplay:
     @given(st.lists(SCORES), THRESHOLDS)
-    def test_at_todays_threshold_it_is_what_happened(self, scores: list[float], today: float) -> None:
+    def test_at_todays_threshold_it_is_what_happened(self, scores, today):
         records = verdicts(*scores, threshold=today)
         dropped = sum(record.verdict == "duplicate" for record in records)
         row = replay(recorded(records).cases, today)
         assert row[1:] == (dropped, dropped, dropped, dropped)
 
     @given(st.lists(SCORES), THRESHOLDS, st.lists(THRESHOLDS, min_size=2))
-    def test_a_higher_threshold_never_drops_more(
-        self, scores: list[float], today: float, thresholds: list[float]
-    ) -> None:
+    def test_a_higher_threshold_never_drops_more(self, scores, today, thresholds):
         cases = recorded(verdicts(*scores, threshold=today)).cases
         for low, high in pairwise(replay(cases, threshold) for threshold in sorted(thresholds)):
             assert low.pages >= high.pages
@@ -79,19 +65,19 @@ class TestReplay:
             assert high.pages <= high.pages_at_most
             assert high.items <= high.items_at_most
 
-    def test_what_would_be_dropped_more_is_an_upper_bound(self) -> None:
+    def test_what_would_be_dropped_more_is_an_upper_bound(self):
         cases = recorded(verdicts(0.75, 0.79, 0.85, 0.95)).cases
         assert replay(cases, 0.7)[1:] == (2, 2, 4, 4)
         assert replay(cases, 0.77)[1:] == (2, 2, 3, 3)
         assert replay(cases, 0.9)[1:] == (1, 1, 1, 1)
 
-    def test_what_a_witness_has_kept_stays(self) -> None:
+    def test_what_a_witness_has_kept_stays(self):
         kept = verdict(0, 0.9, verdict="related", outcome="kept", reason="other_title")
         found = recorded([kept, verdict(1, 0.9)])
         assert [case.number for case in found.cases] == [1]
         assert found.kept == {"other_title": 1}
 
-    def test_a_page_that_was_released_is_not_dropped(self) -> None:
+    def test_a_page_that_was_released_is_not_dropped(self):
         taken = verdict(0, 0.9, verdict="related", outcome="released", reason="released")
         found = recorded([verdict(0, 0.9), verdict(1, 0.9), taken])
         assert [case.number for case in found.cases] == [1]
@@ -99,36 +85,36 @@ class TestReplay:
         assert [case.score for case in again.cases] == [0.95]
 
     @pytest.mark.parametrize("fields", [{"score": None}, {"score": float("nan")}, {"score": 7}, {"original_url": None}])
-    def test_a_record_without_a_score_counts_for_nothing(self, fields: dict[str, Any]) -> None:
+    def test_a_record_without_a_score_counts_for_nothing(self, fields):
         record = Record(**verdict(0, 0.9).as_dict() | fields)
         assert recorded([record]).cases == []
 
 
 class TestBorderline:
-    def test_it_is_the_nearest_on_either_side(self) -> None:
+    def test_it_is_the_nearest_on_either_side(self):
         cases = recorded(verdicts(0.99, 0.82, 0.6, 0.76, 0.9, 0.79, 0.85)).cases
         assert [case.score for case in borderline(cases, 0.8, 2)] == [0.79, 0.82, 0.76, 0.85]
         assert borderline(cases, 0.8, 0) == []
 
-    def test_one_text_at_several_addresses_is_checked_once(self) -> None:
+    def test_one_text_at_several_addresses_is_checked_once(self):
         copies = [verdict(number, 0.85, original_url="http://o/") for number in range(5)]
         (shown,) = borderline(recorded(copies).cases, 0.8, 5)
         labelled = [Answer(*shown.pair, 0.85, same=True, reason="", time="")]
         assert borderline(recorded(copies).cases, 0.8, 5, labelled=labelled) == []
 
-    def test_what_was_checked_is_not_asked_again_though_its_score_has_changed(self) -> None:
+    def test_what_was_checked_is_not_asked_again_though_its_score_has_changed(self):
         cases = recorded([verdict(0, 0.85), verdict(0, 0.9), verdict(1, 0.9)]).cases
         labelled = [Answer(*cases[0].pair, 0.85, same=True, reason="", time="")]
         assert [case.url[-1] for case in borderline(cases, 0.8, 5, labelled=labelled)] == ["1"]
         assert [case.score for case in borderline(cases, 0.8, 5)] == [0.9, 0.9]
 
 
-def label(url: str = "http://a/", *, same: bool = True, time: str = "2026-11-26T10:00:00.000+00:00") -> Answer:
+def label(url="http://a/", *, same=True, time="2026-11-26T10:00:00.000+00:00"):
     return Answer(url, "http://o/", 0.83, same, "", time)
 
 
 class TestAnswers:
-    def test_they_are_kept_for_their_original_alone(self, tmp_path: Path) -> None:
+    def test_they_are_kept_for_their_original_alone(self, tmp_path):
         log = tmp_path / "log.jsonl"
         Answers.beside(log).add(label())
         (path,) = tmp_path.iterdir()
@@ -139,7 +125,7 @@ class TestAnswers:
         assert (answer.url, answer.original_url, answer.score, answer.same) == ("http://a/", "http://o/", 0.83, True)
         assert json.loads(path.read_text(encoding="ascii"))["time"] == answer.time == label().time
 
-    def test_the_last_answer_about_a_pair_counts(self, tmp_path: Path) -> None:
+    def test_the_last_answer_about_a_pair_counts(self, tmp_path):
         answers = Answers(tmp_path / "checked")
         for same in (True, False):
             answers.add(label(same=same))
@@ -147,7 +133,7 @@ class TestAnswers:
         assert Answers(answers.path).about() == answers.about()
 
     @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "no json", "[" * 10_000])
-    def test_lines_that_hold_no_answer_are_passed_over(self, tmp_path: Path, line: str) -> None:
+    def test_lines_that_hold_no_answer_are_passed_over(self, tmp_path, line):
         path = tmp_path / "checked"
         Answers(path).add(label())
         good = path.read_text(encoding="ascii")
@@ -155,7 +141,7 @@ class TestAnswers:
         path.write_text(f"{line}\n{strange}\n{good}", encoding="ascii")
         assert [answer.url for answer in Answers(path).about()] == ["http://a/"]
 
-    def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path: Path) -> None:
+    def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path):
         path = tmp_path / "checked"
         path.write_text("mine\n", encoding="ascii")
         with pytest.raises(RecordsError, match="Move it away"):
@@ -165,7 +151,7 @@ class TestAnswers:
         with pytest.raises(RecordsError, match="cannot be written"):
             Answers(tmp_path / "no" / "folder").add(label())
 
-    def test_the_newer_label_of_two_files_counts(self, tmp_path: Path) -> None:
+    def test_the_newer_label_of_two_files_counts(self, tmp_path):
         ours, theirs = Answers(tmp_path / "ours"), Answers(tmp_path / "theirs")
         ours.add(label(time="2026-11-26T10:00:00.000+00:00"))
         ours.add(label("http://b/", time="2026-11-26T12:00:00.000+00:00"))
@@ -181,12 +167,12 @@ class TestAnswers:
         assert Answers(ours.path).about() == ours.about()
 
 
-def answers_of(same: list[float], different: list[float]) -> list[Answer]:
+def answers_of(same, different):
     scored = [(score, True) for score in same] + [(score, False) for score in different]
     return [Answer(f"http://a/{n}", "http://o/", s, is_same, "", "") for n, (s, is_same) in enumerate(scored)]
 
 
-def suggested(same: list[float], different: list[float], today: float = 0.8) -> Suggestion:
+def suggested(same, different, today=0.8):
     return suggestion(answers_of(same, different), today)
 
 
@@ -194,9 +180,7 @@ class TestSuggestion:
     RECORDED = st.lists(st.integers(5000, 10_000).map(lambda score: score / 10_000), max_size=30)
 
     @given(RECORDED, RECORDED, st.integers(5001, 10_000).map(lambda score: score / 10_000))
-    def test_it_drops_no_pair_that_was_called_different(
-        self, same: list[float], different: list[float], today: float
-    ) -> None:
+    def test_it_drops_no_pair_that_was_called_different(self, same, different, today):
         found = suggested(same, different, today)
         assert found.missing == max(0, ENOUGH - len(same) - len(different))
         assert suggestion_text(found)
@@ -226,10 +210,10 @@ class TestSuggestion:
             ([0.5] * 5 + [0.5] * 5, [], 0.8),  # one half is too little for a threshold
         ],
     )
-    def test_precision_comes_first(self, same: list[float], different: list[float], threshold: float | None) -> None:
+    def test_precision_comes_first(self, same, different, threshold):
         assert suggested(same, different).threshold == threshold
 
-    def test_it_says_what_it_rests_on(self) -> None:
+    def test_it_says_what_it_rests_on(self):
         text = suggestion_text(suggested([0.75, *[0.9] * 9, 0.82], [0.8367, 0.6]))
         assert text.startswith("Labelled pairs: 11 duplicates, 2 different.\n")
         # Nine without an error: 1 - 0.05 ** (1/9).
@@ -243,33 +227,33 @@ class TestSuggestion:
         assert "meta={'dedup': False}" in suggestion_text(suggested([0.9] * 9, [1.0]))
         assert "No pair with a score from 0.8 is labelled" in suggestion_text(suggested([], [0.6] * 10))
 
-    def test_labels_of_pages_that_a_check_keeps_do_not_count(self) -> None:
+    def test_labels_of_pages_that_a_check_keeps_do_not_count(self):
         by_checks = [Answer(f"http://c/{n}", "http://o/", 0.99, n == 0, "other_numbers", "") for n in range(3)]
         found = suggestion([*answers_of([0.9] * 9, [0.6]), *by_checks], 0.8)
         assert (found.threshold, found.different, found.by_checks, found.by_checks_same) == (0.8, 1, 3, 1)
         assert "Pages that a check keeps at any threshold: 3 labels, 1 duplicate." in suggestion_text(found)
         assert suggestion(by_checks, 0.8).missing == ENOUGH
 
-    def test_too_few_answers_suggest_nothing(self) -> None:
+    def test_too_few_answers_suggest_nothing(self):
         text = suggestion_text(suggested([0.9] * 6, [0.85]))
         assert text.endswith("Label 3 more to get a suggestion.")
         assert "DEDUP_THRESHOLD" not in text
 
 
-def tune(folder: Path, *arguments: str) -> Output:
+def tune(folder, *arguments):
     return run_here("tune", *arguments, "-s", "DEDUP_LOG=log.jsonl", folder=folder)
 
 
 class TestCommand:
     @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
+    def folder(self, tmp_path):
         """Return the folder of a log of two crawls, without a store."""
         first = [verdict(n, score, crawl="1") for n, score in enumerate((0.78, 0.82, 0.93))]
         second = [verdict(3, 0.79, crawl="2", title="Tram", evidence=["Output by both."]), verdict(4, 0.97, crawl="2")]
         write_log(tmp_path / "log.jsonl", *first, *second)
         return tmp_path
 
-    def test_it_prints_a_table_and_the_pairs_to_check(self, folder: Path) -> None:
+    def test_it_prints_a_table_and_the_pairs_to_check(self, folder):
         said = tune(folder, "--at", "0.7,0.95", "--show", "1")
         assert said.exit_status == 0
         assert "Only the evidence in the records is shown: no store found" in said.err
@@ -288,30 +272,30 @@ class TestCommand:
         assert said.out.endswith("0 duplicates, 0 different. Label 10 more to get a suggestion.\n")
         assert [path.name for path in folder.iterdir()] == ["log.jsonl"]
 
-    def test_json_is_one_object(self, folder: Path) -> None:
+    def test_json_is_one_object(self, folder):
         (found,) = tune(folder, "--json", "--crawl", "last").json
         assert found["crawls"] == 1
         assert {row["threshold"] for row in found["rows"]} >= {0.55, 0.8, 1.0}
         assert [(pair["score"], pair["texts"]) for pair in found["pairs"]] == [(0.79, None), (0.97, None)]
         assert found["suggestion"]["missing"] == 10
 
-    def test_the_crawl_and_the_host_may_be_chosen(self, folder: Path) -> None:
+    def test_the_crawl_and_the_host_may_be_chosen(self, folder):
         (found,) = tune(folder, "--json", "--crawl", "1", "--host", "page.example").json
         assert sum(row["pages"] for row in found["rows"] if row["threshold"] == 0.8) == 2
         tune(folder, "--host", "other.example").refused("No verdict", "--crawl", status=3)
         tune(folder, "--host", "http://x/").refused("not a host name")
 
-    def test_todays_threshold_is_that_of_the_settings(self, folder: Path) -> None:
+    def test_todays_threshold_is_that_of_the_settings(self, folder):
         (found,) = tune(folder, "--json", "-s", "DEDUP_THRESHOLD=0.75").json
         assert found["threshold"] == 0.75
 
     @pytest.mark.parametrize("arguments", [("--at", "0.5"), ("--at", "x"), ("--at", "0.7,,1"), ("--show", "-1")])
-    def test_wrong_options_are_wrong_usage(self, folder: Path, arguments: tuple[str, str]) -> None:
+    def test_wrong_options_are_wrong_usage(self, folder, arguments):
         said = tune(folder, *arguments)
         assert said.exit_status == 2
         assert arguments[0] in said.err
 
-    def test_labels_of_a_report_are_added(self, folder: Path) -> None:
+    def test_labels_of_a_report_are_added(self, folder):
         saved = Answers(folder / "downloaded.jsonl")
         for each in answers_of([0.82] * 9, [0.79]):
             saved.add(each)
@@ -321,22 +305,22 @@ class TestCommand:
         assert "10 labels in downloaded.jsonl, 0 of them new" in tune(folder, "--labels", "downloaded.jsonl").err
         assert "Labelled pairs: 9 duplicates, 1 different." in tune(folder).out
 
-    def test_a_file_without_labels_is_refused(self, folder: Path) -> None:
+    def test_a_file_without_labels_is_refused(self, folder):
         (folder / "other").write_text("mine\n", encoding="ascii")
         tune(folder, "--labels", "other").refused("other is not a file of labels")
         tune(folder, "--labels", "nowhere").refused("No labels found at nowhere")
         tune(folder, "--labels", ".").refused("No labels found at .")
         assert {path.name for path in folder.iterdir()} == {"log.jsonl", "other"}
 
-    def test_a_published_method_has_a_threshold_of_its_own(self, folder: Path) -> None:
+    def test_a_published_method_has_a_threshold_of_its_own(self, folder):
         tune(folder, "-s", "DEDUP_FINGERPRINT=simhash").refused("DEDUP_FINGERPRINT = 'simhash'", "its own threshold")
 
-    def test_without_a_log_it_is_one_line(self, tmp_path: Path) -> None:
+    def test_without_a_log_it_is_one_line(self, tmp_path):
         tune(tmp_path).refused("No records found")
         (tmp_path / "log.jsonl").touch()
         tune(tmp_path).refused("No verdict", status=3)
 
-    def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
+    def test_a_page_cannot_steer_the_terminal(self, tmp_path):
         hostile = "\x1b[2J\r\n\u202eevil\x9b"
         fields = {"title": hostile, "evidence": [hostile], "difference": [hostile], "original_url": hostile}
         record = Record(**verdict(0, 0.82).as_dict() | fields | {"url": "http://a/" + hostile})
@@ -354,7 +338,7 @@ OWN = (
 
 
 @pytest.fixture
-def paired(site: Site, crawl: Callable[..., Outcome]) -> Outcome:
+def paired(site, crawl):
     """Crawl a story, a repost with a sentence of its own, and a page that has three fifths of it."""
     pages = [
         site.add("/first", article("First", story(1))),
@@ -371,8 +355,8 @@ def paired(site: Site, crawl: Callable[..., Outcome]) -> Outcome:
 
 
 class TestAtATerminal:
-    def test_it_shows_both_pages_asks_and_keeps_the_answers(self, paired: Outcome) -> None:
-        def tuned(*arguments: str, keys: str) -> str:
+    def test_it_shows_both_pages_asks_and_keeps_the_answers(self, paired):
+        def tuned(*arguments, keys):
             return at_a_terminal("tune", *paired.here, *arguments, folder=paired.folder, keys=keys)
 
         said = tuned(keys="what?\nn\nyes\n")
@@ -388,7 +372,7 @@ class TestAtATerminal:
         assert kept == [(repost["url"], False), (partly["url"], True)]
         assert "Duplicates?" not in tuned(keys="")
 
-    def test_while_a_crawl_has_the_store_the_log_tells_what_it_can(self, paired: Outcome) -> None:
+    def test_while_a_crawl_has_the_store_the_log_tells_what_it_can(self, paired):
         with running_crawl(Crawled(paired, "", "", "", "")):
             said = run("tune", *paired.here, folder=paired.folder)
         assert said.exit_status == 0

@@ -1,17 +1,9 @@
 """Pages that share text and are different pages: each row is a crawl that lost stories while text alone decided."""
 
-from __future__ import annotations
-
-import time
-
 import pytest
 from local_site import Answer
 from prose import article, blog, page, story, zh_story
 
-from dedup_middleware.checks.edits import Original, compare
-from dedup_middleware.model import TEXT_LIMIT
-
-LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""
 
 
@@ -22,66 +14,6 @@ def visit(crawl, urls, callback="parse", **kwargs):
 # --- the page speaks
 
 
-@pytest.mark.parametrize("address", ["/shirts/{}.html", "/shirt.php?id={}"])
-@pytest.mark.parametrize(
-    ("row", "reason"), [("<table><tr><td>{}<td>{}.50</table>", "extra_text"), ("<p>Of linen.</p>", "other_title")]
-)
-def test_variants_of_a_product_under_one_description_are_kept(pages, address, row, reason):
-    colours = ["red", "blue", "green", "black", "white", "yellow"]
-    urls = [
-        pages.add(
-            address.format(n),
-            page(f"Linen shirt, {colour}", f"<p>{LONG_NOTICE}</p>", row.format(colour, 20 + n)),
-        )
-        for n, colour in enumerate(colours)
-    ]
-    verdicts = pages.checked(urls)
-    assert pages.kept(urls) == urls
-    assert {verdicts[url].reason for url in urls[1:]} == {reason}
-
-
-@pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
-def test_branches_of_a_chain_under_one_paragraph_are_kept(pages, address):
-    towns = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
-    urls = [
-        pages.add(
-            address.format(n),
-            page("Find a branch", LONG_NOTICE, below=f"<ul><li>{n} High Street, {town}<li>0{n}603 55{n}</ul>"),
-        )
-        for n, town in enumerate(towns, 1)
-    ]
-    verdicts = pages.checked(urls)
-    assert pages.kept(urls) == urls
-    assert {verdicts[url].reason for url in urls[1:]} == {"different_context"}
-
-
-def test_court_notices_that_differ_in_a_name_are_kept(pages):
-    notice = "".join(zh_story(3, 3))
-    names = ["张志强", "李秀兰", "王建国", "陈晓明", "赵丽华", "刘洋"]
-    urls = [pages.add(f"/gg/{n}.html", page("公告", f"{name}：{notice}")) for n, name in enumerate(names)]
-    verdicts = pages.checked(urls)
-    assert pages.kept(urls) == urls
-    assert {verdicts[url].reason for url in urls[1:]} == {"extra_text"}
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        ["The south flat costs 900 a month.", "The north flat costs 950 a month.", "The loft costs 700 a month."],
-        ["三月租金3200元。", "四月租金4100元。", "五月租金3900元。"],
-        ["Lincoln Elementary will be closed.", "Jefferson Elementary will be closed.", "Monroe High will be closed."],
-        ["The council approved the plan.", "The council rejected the plan.", "The council postponed the plan."],
-        ["Best answer: yes.", "Best answer: no.", "Best answer: never."],
-    ],
-    ids=["prices", "prices in Chinese", "first words", "one word", "less than a clause"],
-)
-@pytest.mark.parametrize("threshold", [0.8, 1.0])
-def test_one_sentence_makes_another_page(pages, told, threshold):
-    title = "What everybody in the house would like to know"
-    urls = [pages.add(f"/{n}.html", page(title, sentence, *story(5))) for n, sentence in enumerate(told)]
-    assert pages.kept(urls, threshold=threshold) == urls
-
-
 def test_a_site_whose_boilerplate_is_taken_for_its_text_loses_nothing_and_finds_its_copies(pages):
     about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
     told = [page(f"Post number {n} of this year", f"<p>Short {n}.</p>", below=f"<div>{about}</div>") for n in range(8)]
@@ -90,21 +22,6 @@ def test_a_site_whose_boilerplate_is_taken_for_its_text_loses_nothing_and_finds_
     verdicts = pages.checked([*urls, again])
     assert pages.kept(urls) == urls
     assert verdicts[again].original_url == urls[3]
-
-
-def test_copies_on_one_host_are_dropped_all_the_same(pages):
-    title, text = "The harbour council rebuilds the grain store", story(1)
-    first = pages.add("/2024/store.html", page(f"{title} | The Harbour", *text))
-    counter = "<p>Views: 17</p>"
-    copies = [
-        pages.add("/2024/store.html?sid=5", page(f"{title} | The Harbour", *text)),
-        pages.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, below=counter)),
-        pages.add("/print/store", f"<html><title>{title}</title>{''.join(f'<p>{p}</p>' for p in text)}<p>The Harbour"),
-        pages.add("/mobile/store.html", page(f"{title} | The Harbour", *text, below="<p>Nice, said a reader.</p>")),
-    ]
-    verdicts = pages.checked([first, *copies])
-    assert {url for url, verdict in verdicts.items() if verdict.is_duplicate} == {*copies}
-    assert {verdicts[url].original_url for url in copies} == {first}
 
 
 @pytest.mark.parametrize("tell", [story, zh_story])
@@ -136,14 +53,6 @@ def test_other_look_alikes_do_not_hide_the_copies_of_one(pages):
     assert {url: verdict.original_url for url, verdict in verdicts.items() if verdict.is_duplicate} == dict(
         zip([*copies, *mirrors], [*urls, *urls], strict=True)
     )
-
-
-def test_a_sentence_of_many_marks_is_read_once():
-    """Read for each of its marks, it would take minutes."""
-    sentence = " ".join(f"-{number}" for number in range(20_000))
-    began = time.process_time()
-    assert compare([f"{sentence} +1"], Original([f"{sentence} -1"])).edits
-    assert time.process_time() - began < 5
 
 
 # --- its item speaks
@@ -198,25 +107,6 @@ def test_what_only_an_item_has_keeps_it(pages, name):
     assert "".join(url[-1] for url in pages.kept(urls, dict(zip(urls, items, strict=True)))) == kept
 
 
-@pytest.mark.parametrize(
-    ("field", "values", "kept"),
-    [
-        ("city", ["Leeds", "York", "Hull", "Leeds"], 3),
-        ("salary", [31000, "30,500", "29900 €", 33000.5, 31000], 4),
-        ("id", ["row-1x", "row-2x"], 1),
-        # Unless its name shows that a field is a key, doubt keeps.
-        ("reference", ["row-1x", "row-2x"], 2),
-    ],
-)
-def test_a_value_that_the_request_carries_from_the_list_page_keeps_an_item(site, crawl, field, values, kept):
-    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(len(values))]
-    steps = [
-        {"url": url, "callback": "parse_fields", "cb_kwargs": {field: value}}
-        for url, value in zip(urls, values, strict=True)
-    ]
-    assert crawl("sample_spiders.Witnesses", steps=steps).kept == urls[:kept]
-
-
 @pytest.mark.parametrize(("field", "kept"), [("serial", "abc"), ("city", "a")])
 def test_of_named_fields_every_value_counts_and_of_others_none(pages, field, kept):
     urls = [pages.add(f"/jobs/{letter}", TECHNICIAN) for letter in "abc"]
@@ -248,23 +138,6 @@ def test_a_value_is_compared_to_the_symbol_and_by_its_field(pages, one, other):
     assert pages.kept([*urls, again], items) == urls
 
 
-def test_the_key_of_a_page_keeps_an_item_if_its_field_is_named(site, crawl):
-    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
-    keys = visit(crawl, urls, "parse_price")
-    assert keys.kept == urls[:1]
-    named = visit(crawl, urls, "parse_price", settings={"DEDUP_ITEM_FIELDS": ["uid"]})
-    assert named.kept == urls
-
-
-def test_values_in_the_data_of_a_script_keep_an_item(site, crawl):
-    about = "The household shop for the whole family"
-    told = [
-        page(about, *story(3), below=f'<script type="application/json">{{"price": {n}9.5}}</script>') for n in (1, 2, 2)
-    ]
-    urls = [site.add(f"/product/{n}", each) for n, each in enumerate(told)]
-    assert visit(crawl, urls, "parse_data").kept == urls[:2]
-
-
 def test_a_word_of_the_url_is_content_and_a_word_for_a_view_is_not(site, crawl):
     # The last one is at another address: what its file is called is its own.
     named = ["leeds", "york", "print", "leeds/amp", "print-york.html"]
@@ -284,16 +157,6 @@ def test_a_title_is_checked_as_the_page_check_checks_it(pages):
     assert pages.kept(urls, items) == [urls[0], urls[2]]
 
 
-def test_a_short_part_of_a_title_keeps_an_item_although_the_text_of_the_original_names_it(pages):
-    colours = ["red", "blue", "green"]
-    text = ["The shirt comes in red, blue and green.", *story(3)]
-    urls = [pages.add(f"/shirt-{c}", page(f"A shirt of the finest linen - {c}", *text, heading="")) for c in colours]
-    items = {
-        url: {"url": url, "title": f"A shirt of the finest linen - {c}"} for url, c in zip(urls, colours, strict=True)
-    }
-    assert pages.kept(urls, items) == urls
-
-
 def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, crawl):
     """A store remembers what was kept, not what was on the page."""
     first = site.add("/first", article("First", story(1)))
@@ -309,14 +172,6 @@ def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, craw
 
 
 # --- what strangers found
-
-
-def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):
-    title, text = "The harbour council rebuilds the old grain store", story(1, 300)
-    assert sum(map(len, text)) > TEXT_LIMIT
-    first, copy = (site.add(f"/store{query}", page(title, *text)) for query in ("", "?sid=7"))
-    outcome = visit(crawl, [first, copy], "parse_text")
-    assert outcome.kept == [first]
 
 
 def test_an_item_that_is_finished_on_a_page_of_terms_is_kept_however_long_these_are(site, crawl):

@@ -1,17 +1,15 @@
 """Pages that come again, byte for byte, are not read again; the crawl gives what reading them gives."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 
 import pytest
-from crawling import run_job, store_uri, write_job
+from crawling import FEED, run_job, stepped, store_uri, write_job
 from library import contents_of
 from local_site import Answer
 from prose import article, blog, story
 from test_commands import run_here
-from test_crashes import FEED, again, fed, killed
+from test_crashes import again, fed, killed
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.cli.explain import explain, explanation_text
@@ -22,14 +20,6 @@ from dedup_middleware.settings import Config
 
 #: Read under another limit, every page is read: no page of a test takes so long.
 READ_ALL = {"CONSTANTS": {"dedup_middleware.common.budget:MAX_MILLISECONDS": 99_999}}
-
-
-def crawled(folder, steps, **settings):
-    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | settings, afresh=True)
-    outcome = run_job(folder, command)
-    assert outcome.problems == []
-    assert outcome.exit_status == 0
-    return outcome
 
 
 def unread_of(outcome):
@@ -97,15 +87,15 @@ def pages(site):
     ids=str,
 )
 def test_a_second_and_a_third_crawl_give_what_reading_everything_gives(pages, tmp_path, settings):
-    crawled(tmp_path / "unread", pages.steps, **settings)
+    stepped(tmp_path / "unread", pages.steps, **settings)
     # A page that changes, and one that is new, among those that do not.
     more = pages.site.add("/more", blog("more", story(6)), host=2)
     late = pages.site.add("/late", article("late", story(7)))
     later_steps = [*pages.steps, {"url": more}, {"url": late}]
     for turn in range(2):
         shutil.copytree(tmp_path / "unread", tmp_path / f"read{turn}")
-        unread = crawled(tmp_path / "unread", later_steps, **settings)
-        read = crawled(tmp_path / f"read{turn}", later_steps, **settings, **READ_ALL)
+        unread = stepped(tmp_path / "unread", later_steps, **settings)
+        read = stepped(tmp_path / f"read{turn}", later_steps, **settings, **READ_ALL)
         assert story_of(unread) == story_of(read)
         # Those that are there twice are known again the second time.
         assert unread_of(read) <= REPEATED
@@ -116,11 +106,11 @@ def test_a_second_and_a_third_crawl_give_what_reading_everything_gives(pages, tm
 
 def test_a_crawl_of_unchanged_originals_writes_nothing(pages, tmp_path):
     steps = [step for step in pages.steps if "callback" not in step]
-    first = crawled(tmp_path, steps)
+    first = stepped(tmp_path, steps)
     # Not the page that links to a duplicate.
     steps = [step for step in steps if step["url"] in first.kept and not step["url"].endswith("/links")]
     before = contents_of(store_uri(tmp_path))
-    outcome = crawled(tmp_path, steps)
+    outcome = stepped(tmp_path, steps)
     assert contents_of(store_uri(tmp_path)) == before
     assert unread_of(outcome) == outcome.stats["dedup/pages"] == len(steps) > 2
 
@@ -135,20 +125,20 @@ def test_a_crawl_of_unchanged_originals_writes_nothing(pages, tmp_path):
 )
 def test_what_would_be_read_otherwise_is_read(site, tmp_path, changed):
     a = site.add("/a", article("a", story(1)))
-    crawled(tmp_path, [{"url": a}])
+    stepped(tmp_path, [{"url": a}])
     site.add("/a", changed)
-    assert unread_of(crawled(tmp_path, [{"url": a}])) == 0
-    assert unread_of(crawled(tmp_path, [{"url": a}])) == 1
+    assert unread_of(stepped(tmp_path, [{"url": a}])) == 0
+    assert unread_of(stepped(tmp_path, [{"url": a}])) == 1
 
 
 def test_a_dropped_page_whose_original_is_gone_is_kept(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", blog("copy", story(1)), host=1)
-    crawled(tmp_path, [{"url": a}, {"url": copy}])
+    stepped(tmp_path, [{"url": a}, {"url": copy}])
     site.add("/a", Answer("gone", 410))
-    outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
+    outcome = stepped(tmp_path, [{"url": a}, {"url": copy}])
     assert (outcome.kept, unread_of(outcome)) == ([copy], 0)
-    assert unread_of(crawled(tmp_path, [{"url": copy}])) == 1
+    assert unread_of(stepped(tmp_path, [{"url": copy}])) == 1
 
 
 def test_a_duplicate_that_its_item_keeps_becomes_an_original_with_all_its_text(site, tmp_path):
@@ -156,13 +146,13 @@ def test_a_duplicate_that_its_item_keeps_becomes_an_original_with_all_its_text(s
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", blog("copy", story(1)), host=1)
     third = site.add("/third", blog("third", story(1)), host=2)
-    crawled(tmp_path, [{"url": a}, {"url": copy}])
+    stepped(tmp_path, [{"url": a}, {"url": copy}])
     steps = [{"url": copy, "callback": "strip_and_tell"}]
-    outcome = crawled(tmp_path, steps)
+    outcome = stepped(tmp_path, steps)
     assert unread_of(outcome) == 0
     assert (outcome.kept, outcome.record(copy)["reason"]) == ([copy], "original_item_has_no_text")
     site.add("/a", Answer("gone", 410))
-    outcome = crawled(tmp_path, [{"url": a}, {"url": third}])
+    outcome = stepped(tmp_path, [{"url": a}, {"url": third}])
     assert outcome.record(third)["original_url"] == copy
 
 
@@ -171,20 +161,20 @@ def test_a_copy_is_not_read_again_while_its_original_is_as_it_was(site, tmp_path
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", article("copy", story(1)), host=1)
     steps = [{"url": url, "callback": callback} for url in (a, copy)]
-    crawled(tmp_path, steps[:1])
-    outcome = crawled(tmp_path, steps[1:])
+    stepped(tmp_path, steps[:1])
+    outcome = stepped(tmp_path, steps[1:])
     names = ("verdict", "outcome", "reason", "score", "evidence", "original_url", "text", "items_dropped")
     first = unread_of(outcome), outcome.dropped, [outcome.record(copy)[name] for name in names]
-    outcome = crawled(tmp_path, steps)
+    outcome = stepped(tmp_path, steps)
     again = unread_of(outcome), outcome.dropped, [outcome.record(copy)[name] for name in names]
     assert (first[0], again[0]) == (0, 2)
     assert first[1:] == again[1:]
     # The same item is compared again once its original gives less, and so is another one.
-    crawled(tmp_path, [{"url": a, "callback": "parse"}])
-    outcome = crawled(tmp_path, steps[1:])
+    stepped(tmp_path, [{"url": a, "callback": "parse"}])
+    outcome = stepped(tmp_path, steps[1:])
     assert (outcome.kept, unread_of(outcome)) == (([], 1) if callback == "parse" else ([copy], 0))
     if callback == "parse":
-        outcome = crawled(tmp_path, [{"url": copy, "cb_kwargs": {"price": "12 euros"}}])
+        outcome = stepped(tmp_path, [{"url": copy, "cb_kwargs": {"price": "12 euros"}}])
         assert (outcome.kept, unread_of(outcome)) == ([copy], 0)
 
 
@@ -192,13 +182,13 @@ def test_copies_are_compared_with_what_the_items_of_an_original_contain_now(site
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", article("copy", story(1)), host=1)
     told = {"url": copy, "callback": "parse_text"}
-    crawled(tmp_path, [{"url": a}])
-    outcome = crawled(tmp_path, [{"url": a, "callback": "parse_text"}, told])
+    stepped(tmp_path, [{"url": a}])
+    outcome = stepped(tmp_path, [{"url": a, "callback": "parse_text"}, told])
     assert unread_of(outcome) == 1
     assert [item["url"] for item in outcome.dropped] == [copy]
     # And again with less, from then on.
-    assert unread_of(crawled(tmp_path, [{"url": a}])) == 1
-    assert crawled(tmp_path, [told]).kept == [copy]
+    assert unread_of(stepped(tmp_path, [{"url": a}])) == 1
+    assert stepped(tmp_path, [told]).kept == [copy]
 
 
 def test_what_an_unread_page_gives_to_another_feed_is_there_before_a_copy_is_dropped(site, tmp_path):
@@ -217,9 +207,9 @@ def test_what_an_unread_page_gives_to_another_feed_is_there_before_a_copy_is_dro
 
 def test_an_original_that_comes_again_renews_its_lease(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
-    crawled(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
+    stepped(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
     before = contents_of(store_uri(tmp_path))
-    outcome = crawled(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
+    outcome = stepped(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
     assert unread_of(outcome) == 1
     changed = {key[:1] for key, value in contents_of(store_uri(tmp_path)).items() if before.get(key) != value}
     assert changed == {b"p"}
@@ -270,10 +260,10 @@ def test_the_verdict_on_an_unchanged_page_stands_in_each_view(site, tmp_path, se
     a = site.add("/a", article("a", text))
     near = site.add("/near", article("near", [*text[:4], *story(2, 2)]), host=2)
     steps = [{"url": a}, {"url": near}]
-    first = crawled(tmp_path, steps)
+    first = stepped(tmp_path, steps)
     assert first.record(near)["verdict"] == "related"
     for is_first in (True, False):
-        outcome = crawled(tmp_path, steps, **settings)
+        outcome = stepped(tmp_path, steps, **settings)
         assert unread_of(outcome) == (0 if settings and is_first else 2)
         record = outcome.record(near)
         assert (record["verdict"], record["outcome"]) == ("unchanged", "kept")
@@ -295,7 +285,7 @@ def test_the_verdict_on_an_unchanged_page_stands_in_each_view(site, tmp_path, se
         assert case.pair == (near, a)
     # The page that it shares text with is gone: the reason stands.
     view(tmp_path, "store", "forget", a, "--yes")
-    record = crawled(tmp_path, steps[1:], **settings).record(near)
+    record = stepped(tmp_path, steps[1:], **settings).record(near)
     assert (record["reason"], record["original_url"]) == ("below_threshold", None)
 
 
@@ -309,7 +299,7 @@ def test_a_verdict_is_never_shown_beside_a_newer_text(site, tmp_path):
     log = tmp_path / "kept.jsonl"
     steps = [{"url": url} for url in (a, b, c, near)]
     config = replace(config_of(tmp_path), log=log)
-    first = crawled(tmp_path, steps, DEDUP_LOG=f"{log}?new=0")
+    first = stepped(tmp_path, steps, DEDUP_LOG=f"{log}?new=0")
     assert [item["url"] for item in first.dropped] == [b]
     texts = [detail["texts"] for detail in gather(config).details]
     assert len(texts) == 2
@@ -318,7 +308,7 @@ def test_a_verdict_is_never_shown_beside_a_newer_text(site, tmp_path):
 
     # A page that the store has would be recorded as changed.
     view(tmp_path, "store", "forget", b, "--yes")
-    second = crawled(tmp_path, steps, DEDUP_LOG=f"{log}?new=0")
+    second = stepped(tmp_path, steps, DEDUP_LOG=f"{log}?new=0")
     assert b in second.kept
     report = gather(config)
     assert [detail["texts"] for detail in report.details] == [None, None]

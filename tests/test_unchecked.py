@@ -1,10 +1,7 @@
 """A crawl that does not check most of its pages reports it: in its log, in ``stats``, in ``doctor`` and in ``log``."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import REACTOR
@@ -16,29 +13,24 @@ from test_nothing_is_lost import closing_server
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import MIN_PAGES, NOT_COUNTED, REMEDIES, mostly_unchecked
 
-if TYPE_CHECKING:
-    from crawling import Outcome
-    from local_site import Site
-    from test_commands import Output
-
 #: Between a short and a long story.
 MAX_BYTES = 2_000
 
 
-def small(site: Site, number: int) -> list[dict[str, Any]]:
+def small(site, number):
     """Serve so many pages that are checked, and return the steps that request them."""
     return [{"url": site.add(f"/small/{n}", article("A", story(n, 2)))} for n in range(number)]
 
 
-def large(site: Site, number: int) -> list[dict[str, Any]]:
+def large(site, number):
     return [{"url": site.add(f"/large/{n}", article("A", story(n, 12)))} for n in range(number)]
 
 
-def empty(site: Site, number: int) -> list[dict[str, Any]]:
+def empty(site, number):
     return [{"url": site.add(f"/empty/{n}", article("A", ["Closed."]))} for n in range(number)]
 
 
-def switched_off(site: Site, number: int) -> list[dict[str, Any]]:
+def switched_off(site, number):
     return [{"url": step["url"], "meta": {"dedup": False}} for step in small(site, number)]
 
 
@@ -46,29 +38,29 @@ def switched_off(site: Site, number: int) -> list[dict[str, Any]]:
 def visit(crawl):
     """Crawl *steps*, in the same folder each time."""
 
-    def visit(*steps: list[dict[str, Any]], folder: str = "crawl") -> Outcome:
+    def visit(*steps, folder="crawl"):
         every = [step for some in steps for step in some]
         return crawl("sample_spiders.Steps", steps=every, settings={"DEDUP_MAX_BYTES": MAX_BYTES}, folder=folder)
 
     return visit
 
 
-def command(outcome: Outcome, name: str, *arguments: str) -> Output:
+def command(outcome, name, *arguments):
     return run_here(name, *arguments, *outcome.here, folder=outcome.folder)
 
 
-def pages_found(outcome: Outcome) -> tuple[int, list[dict[str, str]]]:
+def pages_found(outcome):
     """Return the exit status of ``doctor``, and what it finds about pages."""
     said = command(outcome, "doctor", "--json")
     return said.exit_status, [finding for finding in said.json if finding["about"] == "pages"]
 
 
-def summary_of(outcome: Outcome) -> dict[str, int]:
+def summary_of(outcome):
     summary = outcome.log.partition("dedup summary")[2]
     return {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
 
 
-def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site, visit) -> None:
+def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site, visit):
     outcome = visit(large(site, 7), empty(site, 2), small(site, 5), switched_off(site, 5))
     (warning,) = outcome.problems
     assert "9 of 14 pages were not checked for duplicates" in warning
@@ -93,7 +85,7 @@ def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site,
 
 
 @pytest.mark.parametrize("how_many", [6, 0])
-def test_up_to_half_of_the_pages_are_no_warning_but_are_counted(site, visit, how_many) -> None:
+def test_up_to_half_of_the_pages_are_no_warning_but_are_counted(site, visit, how_many):
     outcome = visit(large(site, how_many), small(site, 6), switched_off(site, 12))
     assert outcome.problems == []
     assert summary_of(outcome)["unchecked"] == how_many
@@ -102,14 +94,14 @@ def test_up_to_half_of_the_pages_are_no_warning_but_are_counted(site, visit, how
     assert (status, [finding["text"] for finding in findings]) == (0, told)
 
 
-def test_doctor_looks_at_the_last_crawl_alone(site, visit) -> None:
+def test_doctor_looks_at_the_last_crawl_alone(site, visit):
     visit(large(site, 12), small(site, 1))
     # What is unchanged in it was new to the first one.
     _, (finding,) = pages_found(visit(small(site, 12), large(site, 1)))
     assert finding["text"] == "the last crawl did not check 1 page: too_large"
 
 
-def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> None:
+def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl):
     bodies = [[{"text": " ".join(story(n))}] for n in range(12)] + [[]] * 4
     urls = [
         site.add(f"/{n}", Answer(json.dumps(body), headers={"Content-Type": "application/json"}))
@@ -129,7 +121,7 @@ def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> N
 
 
 @pytest.mark.skipif(REACTOR == "reactorless", reason="httpx flags no response without a length")
-def test_a_site_of_which_every_page_is_cut_off_is_named(crawl) -> None:
+def test_a_site_of_which_every_page_is_cut_off_is_named(crawl):
     page = article("A", story(1)).encode()
     bodies = {f"/{n}": ("", page[: -100 - n]) for n in range(MIN_PAGES)}
     with closing_server(bodies) as root:
@@ -140,7 +132,7 @@ def test_a_site_of_which_every_page_is_cut_off_is_named(crawl) -> None:
     assert "must end with </body> or </html>" in warning
 
 
-def test_few_pages_are_no_problem() -> None:
+def test_few_pages_are_no_problem():
     few, most, half = MIN_PAGES - 1, MIN_PAGES, 2 * MIN_PAGES
     assert mostly_unchecked({"unchecked/truncated_response": few, "pages": few}) is None
     assert mostly_unchecked({}) is None
@@ -148,7 +140,7 @@ def test_few_pages_are_no_problem() -> None:
     assert mostly_unchecked({"unchecked/truncated_response": most, "pages": half - 1}) is not None
 
 
-def test_every_reason_that_stats_count_has_a_remedy() -> None:
+def test_every_reason_that_stats_count_has_a_remedy():
     reasons = [*Reason]
     unchecked = reasons[: reasons.index(Reason.NEAR_MATCH)]
     assert set(unchecked) - set(NOT_COUNTED) == REMEDIES.keys()

@@ -1,11 +1,9 @@
 """What holds for a page and then its view holds for the view and then its page."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest
-from prose import story
+from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.text.addresses import is_view
@@ -17,8 +15,9 @@ FRAME = "<aside><p>Ferries sold by members.</p></aside>"
 PRICE = "<aside><p>From 4.50 € a day, for members only.</p></aside>"
 
 
-def page(*, title: str = "The ferry is back - The Harbour Post", frame: str = FRAME, last: str = "") -> str:
-    lines = "".join(f"<p>{line}</p>" for line in story(1))
+def page(tell=story, *, frame=FRAME, last=""):
+    title = "The ferry is back - The Harbour Post"
+    lines = "".join(f"<p>{line}</p>" for line in tell(1))
     menu = (
         "<nav class=menu><ul><li><a href=/>Home</a><li><a href=/news>News</a></ul></nav><header><h2>News</h2></header>"
     )
@@ -26,32 +25,50 @@ def page(*, title: str = "The ferry is back - The Harbour Post", frame: str = FR
     return f"<!DOCTYPE html><html><head><title>{title}</title>{SITE}</head><body>{menu}{body}</body></html>"
 
 
-def view(*, title: str = "The ferry is back") -> str:
-    lines = "".join(f"<p>{line}</p>" for line in story(1))
+def view(tell=story, *, title="The ferry is back"):
+    lines = "".join(f"<p>{line}</p>" for line in tell(1))
     return f"<html><head><title>{title}</title></head><body><h1>The ferry is back</h1>{lines}</body></html>"
 
 
-def second(*pages: tuple[str, str]) -> str:
+def second(*pages):
     """Return the verdict on the second of two pages."""
     with Deduplicator() as dedup:
         return [dedup.add(*each).verdict for each in pages][1]
 
 
-@pytest.mark.parametrize("title", ["The ferry is back", "The ferry is back - Print"])
-def test_a_page_and_its_print_view_are_one_in_both_orders(title: str) -> None:
-    for pages in permutations([(STORY, page()), (PRINTED, view(title=title))]):
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize(
+    ("url", "title"),
+    [
+        (PRINTED, "{}"),
+        (PRINTED, "{} - Print"),
+        (f"{STORY}?print=1", "Print: {}"),
+        (f"{STORY}/print", "{} (print version)"),
+        ("http://one.example/amp/story/5", "{} - AMP"),
+        ("http://one.example/m/story/5", "{} | Mobile version"),
+    ],
+)
+def test_a_page_and_its_view_are_one_in_both_orders(tell, url, title):
+    for pages in permutations([(STORY, page(tell)), (url, view(tell, title=title.format("The ferry is back")))]):
         assert second(*pages) == "duplicate"
 
 
-def test_a_page_that_has_more_text_than_its_view_is_kept() -> None:
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize(("word", "title"), [("druck", "{} | Druckversion"), ("dayin", "{}_打印版")])
+def test_a_view_in_another_language_is_one_of_the_page_before(tell, word, title):
+    printed = view(tell, title=title.format("The ferry is back"))
+    assert second((STORY, page(tell)), (f"{STORY}/{word}", printed)) == "duplicate"
+
+
+def test_a_page_that_has_more_text_than_its_view_is_kept():
     assert second((PRINTED, view()), (STORY, page(last="<p>It was called off on Monday.</p>"))) == "related"
 
 
-def test_a_price_beside_the_text_of_a_page_is_not_in_its_view() -> None:
+def test_a_price_beside_the_text_of_a_page_is_not_in_its_view():
     assert second((PRINTED, view()), (STORY, page(frame=PRICE))) == "related"
 
 
-def test_another_title_than_that_of_the_page_keeps_the_view() -> None:
+def test_another_title_than_that_of_the_page_keeps_the_view():
     assert second((STORY, page()), (PRINTED, view(title="The ferry is late"))) == "related"
 
 
@@ -65,5 +82,5 @@ def test_another_title_than_that_of_the_page_keeps_the_view() -> None:
         ("story", PRINTED, STORY, False),
     ],
 )
-def test_a_view_is_named_by_words_for_a_view(words: str, url: str, other: str, expected: bool) -> None:  # noqa: FBT001
+def test_a_view_is_named_by_words_for_a_view(words, url, other, expected):
     assert is_view(words, url, other) is expected

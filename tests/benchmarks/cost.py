@@ -1,7 +1,6 @@
 """Measures what the plugin costs a crawl: CPU, memory and disk, beside the same crawl without it.
 
-Usage: taskset -c 1 python tests/benchmarks/cost.py CORPUS... [--rounds 5] [--store URI] [--peers] [--growth N]...
-       [--memory N]...
+Usage: taskset -c 1 python tests/benchmarks/cost.py CORPUS... [--rounds 5] [--store URI] [--memory N]...
 The pages are those of each CORPUS (see `corpus.py`), from loopback. A round is a crawl without the plugin, one with it,
 and one more of the unchanged pages on the same store, so that the load of the machine affects all three; the medians
 of the ratios are printed, as tables in Markdown. *pages only* is without what comes before the first page: imports and
@@ -9,9 +8,8 @@ opening the store. *collections* are full garbage collections, those with the pl
 --store is replaced by a new name for each round, as in ``redis://localhost?store={}``; without it, each has the default
 store in a new folder.
 
---peers adds milliseconds of CPU for a page, from HTML to verdict, of each tool of `neighbours.py`; --growth, what a new
-page takes in the default store of N made pages; --memory, the memory of crawls of N made pages: the peak, with the
-files of the store that are mapped, and what is the process's own at the end.
+--memory adds the memory of crawls of N made pages: the peak, with the files of the store that are mapped, and what is
+the process's own at the end.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import capacity
 from corpus import CRAWL_FIELDS, name_of, read_corpus, table
-from crawling import run_job, store_uri, write_job
+from crawling import run_job, write_job
 from local_site import Site
 from sample_spiders import Articles
 
@@ -114,14 +111,6 @@ def ratios(corpus: Path, rounds: int, store: str | None) -> list[object]:
     ]
 
 
-def growth(sizes: Iterable[int]) -> Iterable[list[object]]:
-    """Yield a row for each size of a store: milliseconds of a new page, median and 99th percentile, bytes a page."""
-    for pages in sizes:
-        with tempfile.TemporaryDirectory() as scratch:
-            found = capacity.measured(store_uri(Path(scratch)), pages, 500)
-            yield [f"{pages:,}", found["new page"]["median"], found["new page"]["p99"], found["bytes_a_page"]]
-
-
 def memory(sizes: Iterable[int]) -> Iterable[list[object]]:
     """Yield a row for each number of pages: megabytes without the plugin and with it, peak and own."""
     for pages in sizes:
@@ -149,19 +138,12 @@ def main() -> None:
     parser.add_argument("corpora", metavar="CORPUS", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--store")
-    parser.add_argument("--peers", action="store_true")
-    parser.add_argument("--growth", metavar="N", type=int, action="append", default=[])
     parser.add_argument("--memory", metavar="N", type=int, action="append", default=[])
     options = parser.parse_args()
     columns = ["corpus", "pages", "CPU", "pages only", "again", "again, pages only", "wall", "ms without"]
     if options.corpora:
         rows = (ratios(corpus, options.rounds, options.store) for corpus in options.corpora)
         show([*columns, "collections", "dropped", "bytes a page"], rows)
-    if options.peers:
-        command = [sys.executable, Path(__file__).with_name("neighbours.py"), *options.corpora, "--time"]
-        subprocess.run(command, check=True)
-    if options.growth:
-        show(["pages in the store", "ms", "99 % below", "bytes a page"], growth(options.growth))
     if options.memory:
         show(["pages", "peak without", "peak", "own without", "own"], memory(options.memory))
 

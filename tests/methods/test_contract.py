@@ -1,7 +1,5 @@
 """What every method promises."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
@@ -10,19 +8,16 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nightly import tries
 from prose import article, blog, story, zh_story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.methods.method import METHODS, Bits, Digest, Text, WeightedSet, method, packed, unpacked
-
-if TYPE_CHECKING:
-    from dedup_middleware.methods.method import Method
 
 TIDES = (
     "The harbour master said on Monday that the old ferry will stop running, because its hull has rusted through.",
@@ -54,17 +49,26 @@ HERE = Path(__file__).parent
 METHODS_PAGE = HERE.parents[1] / "docs" / "benchmarks" / "methods.md"
 LEARNERS = [name for name in METHODS.ours if METHODS.load(name).learns]
 each_method = pytest.mark.parametrize("name", [*METHODS.ours])
+#: Methods that need a package of the extra `compare`.
+OF_A_PACKAGE = {"minhash": "datasketch"}
 each_learner = pytest.mark.parametrize("name", LEARNERS)
 
 
-def fitted(name: str) -> Method:
-    made = method(name)
+def needed(choice):
+    """Return a method, and skip the test where its package is not installed."""
+    if package := OF_A_PACKAGE.get(choice.partition(":")[0]):
+        pytest.importorskip(package)
+    return method(choice)
+
+
+def fitted(name):
+    made = needed(name)
     made.fit(TEXTS)
     return made
 
 
 @each_method
-def test_a_text_is_alike_to_itself_and_comes_back_from_a_store(name: str) -> None:
+def test_a_text_is_alike_to_itself_and_comes_back_from_a_store(name):
     made = fitted(name)
     for case, text in [*zip(("tides", "market", "glacier"), TEXTS, strict=True), *ODD.items()]:
         one, other = made.fingerprint(text), made.fingerprint(text)
@@ -80,7 +84,7 @@ def test_a_text_is_alike_to_itself_and_comes_back_from_a_store(name: str) -> Non
 
 
 @each_method
-def test_other_stories_are_not_alike(name: str) -> None:
+def test_other_stories_are_not_alike(name):
     made = fitted(name)
     prints = [made.fingerprint(text) for text in TEXTS]
     assert None not in prints
@@ -91,17 +95,17 @@ def test_other_stories_are_not_alike(name: str) -> None:
 
 
 @each_method
-def test_fingerprints_of_two_kinds_have_nothing_in_common(name: str) -> None:
+def test_fingerprints_of_two_kinds_have_nothing_in_common(name):
     kinds = (Digest(b"ferry"), Bits((1,), 64), WeightedSet({b"features": 1.0}))
-    made = method(name)
+    made = needed(name)
     assert {made.score(one, other) for one in kinds for other in kinds if one is not other} == {0.0}
 
 
 # LSH finds by chance, and so does minhash.
 @pytest.mark.parametrize("name", [name for name in METHODS.ours if name != "minhash"])
-@settings(max_examples=8)
+@settings(max_examples=tries(8, 200))
 @given(edits=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["", "Goats 山羊。", "swap"])), max_size=4))
-def test_an_edited_text_that_is_alike_shares_a_key(name: str, edits: list[tuple[int, str]]) -> None:
+def test_an_edited_text_that_is_alike_shares_a_key(name, edits):
     made = method(name)
     for whole in (story(1), zh_story(1)):
         edited = [*whole]
@@ -113,14 +117,14 @@ def test_an_edited_text_that_is_alike_shares_a_key(name: str, edits: list[tuple[
 
 
 @each_method
-def test_it_decides_by_its_name_with_our_records_and_evidence(name: str) -> None:
+def test_it_decides_by_its_name_with_our_records_and_evidence(name):
+    needed(name)
     pages = [(f"http://site/{n}", article(f"Report {n}", story(n, paragraphs=12))) for n in range(5)]
     with Deduplicator(fingerprint=name) as dedup:
         dedup.learn(pages)
         assert not any(checked.is_duplicate for checked in dedup.stream(pages))
         copy = dedup.add("http://mirror/3", blog("Report 3", story(3, paragraphs=12)))
     assert (copy.verdict, copy.original_url) == ("duplicate", "http://site/3")
-    assert copy.score is not None
     assert 0.7 < copy.score <= 1
     assert copy.evidence
 
@@ -129,8 +133,8 @@ def test_it_decides_by_its_name_with_our_records_and_evidence(name: str) -> None
 
 
 @each_method
-def test_what_is_learned_is_all_that_another_process_needs(name: str) -> None:
-    made, another = fitted(name), method(name)
+def test_what_is_learned_is_all_that_another_process_needs(name):
+    made, another = fitted(name), needed(name)
     assert made.learns == bool(made.learned())
     another.recall(made.learned())
     assert [another.fingerprint(text) for text in TEXTS] == [made.fingerprint(text) for text in TEXTS]
@@ -139,7 +143,7 @@ def test_what_is_learned_is_all_that_another_process_needs(name: str) -> None:
 
 @each_learner
 @pytest.mark.parametrize("known", [None, 7, [], [1], [None, {}], [1, []], [1, {"ferry": "many"}], [1, {}, 2, 3]])
-def test_other_values_are_unreadable_and_leave_what_was_known(name: str, known: object) -> None:
+def test_other_values_are_unreadable_and_leave_what_was_known(name, known):
     made = fitted(name)
     before = made.learned()
     with pytest.raises(UnreadableError, match="what the method has learned cannot be read"):
@@ -148,7 +152,7 @@ def test_other_values_are_unreadable_and_leave_what_was_known(name: str, known: 
 
 
 @each_learner
-def test_damaged_bytes_are_unreadable(name: str) -> None:
+def test_damaged_bytes_are_unreadable(name):
     made = fitted(name)
     learned = made.learned()
     for damaged in (
@@ -182,7 +186,8 @@ REFUSED = """
 
 
 @pytest.mark.parametrize("choice", REFUSED.split())
-def test_an_option_out_of_its_range_is_one_line(choice: str) -> None:
+def test_an_option_out_of_its_range_is_one_line(choice):
+    needed(choice.partition(":")[0])
     option = choice.partition(":")[2].partition("=")[0]
     with pytest.raises(ConfigError, match=f"^{option} = .*") as refused:
         method(choice)
@@ -190,7 +195,7 @@ def test_an_option_out_of_its_range_is_one_line(choice: str) -> None:
 
 
 @each_method
-def test_an_unknown_option_is_one_line(name: str) -> None:
+def test_an_unknown_option_is_one_line(name):
     with pytest.raises(ConfigError, match="has no option 'colour'"):
         method(f"{name}:colour=red")
 
@@ -198,7 +203,7 @@ def test_an_unknown_option_is_one_line(name: str) -> None:
 @pytest.mark.parametrize(("choice", "package"), [
     ("minhash", "datasketch"), ("paragraphs:hash=murmur3", "mmh3"),
 ])  # fmt: skip
-def test_a_missing_package_is_named(choice: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(choice, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError, match=f"needs {package}, which is not installed. Run pip install"):
         method(choice)
@@ -208,14 +213,14 @@ def test_a_missing_package_is_named(choice: str, package: str, monkeypatch: pyte
 
 
 @each_method
-def test_it_names_its_source_and_what_is_ours(name: str) -> None:
+def test_it_names_its_source_and_what_is_ours(name):
     made = METHODS.load(name)
     said = f"{inspect.getdoc(inspect.getmodule(made))}\n{inspect.getdoc(made)}"
     parts = [said.find(f"\n{part}: ") for part in ("Source", "Specified", "Left open", "Departures")]
     assert -1 < parts[0] < parts[1] < parts[2] < parts[3]
 
 
-def test_all_options_are_in_the_docs() -> None:
+def test_all_options_are_in_the_docs():
     # The text before the first heading has no measurements.
     listed = METHODS_PAGE.read_text(encoding="utf8").partition("\n### The methods")[2]
     for name in METHODS.ours:
@@ -226,16 +231,16 @@ def test_all_options_are_in_the_docs() -> None:
         assert row.endswith("| yes |") == METHODS.load(name).learns, name
 
 
-def prints() -> str:
-    made = {name: fitted(name) for name in METHODS.ours}
+def prints():
+    made = {name: fitted(name) for name in METHODS.ours if name not in OF_A_PACKAGE}
     return "".join(f"{name} {[packed(m.fingerprint(text)).hex() for text in TEXTS]}\n" for name, m in made.items())
 
 
-def test_every_process_makes_the_same_fingerprints() -> None:
+def test_every_process_makes_the_same_fingerprints():
     code = "import sys; sys.path[:0] = sys.argv[1:]; import test_contract; print(test_contract.prints(), end='')"
     command = [sys.executable, "-c", code, str(HERE), str(HERE.parent)]
     # The hashes of this process have another seed.
     env = {**os.environ, "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"}
     said = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     assert said == prints()
-    assert len(said.splitlines()) == len(METHODS.ours)
+    assert len(said.splitlines()) == len(METHODS.ours) - len(OF_A_PACKAGE)

@@ -1,12 +1,9 @@
 """What every extraction promises that can be chosen by name."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,13 +15,10 @@ from prose import article, blog, story, zh_story
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.extraction import EXTRACTORS, Extracted, extractor
+from dedup_middleware.extraction import EXTRACTORS, extractor
 from dedup_middleware.methods.extractors import density, trafilatura
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
 
 each_extractor = pytest.mark.parametrize(
     "name",
@@ -39,7 +33,7 @@ LINKS = f"<html><head><title>All sections</title></head><body><div><ul>{MENU}</u
 TOLD = "".join(f"<p>{paragraph}</p>" for paragraph in story(1))
 
 
-def page(body: str) -> str:
+def page(body):
     head = f"<html><head><title>In the news</title></head><body><nav><ul>{MENU}</ul></nav>"
     return f"{head}<article>{body}</article></body></html>"
 
@@ -58,23 +52,23 @@ NO_TEXT = {"nothing": "", "white space": " \n ", "only links": LINKS}
 PAGES = STORIES | NO_TEXT | {"half a character": page(TOLD.replace("e", "\ud800"))}
 
 
-def root_of(html: str) -> _Element:
+def root_of(html):
     """Return the tree that a callback gets."""
     root = Selector(text=html.encode("utf8", "replace").decode(), huge_tree=True).root
     assert isinstance(root, etree._Element)
     return root
 
 
-def extracted(name: str, html: str, budget: Budget = UNLIMITED) -> Extracted:
+def extracted(name, html, budget=UNLIMITED):
     return extractor(name)(root_of(html), budget)
 
 
-def text_of(name: str, html: str) -> str:
+def text_of(name, html):
     return "\n".join(extracted(name, html).paragraphs)
 
 
 @each_extractor
-def test_it_finds_the_story_and_not_the_menu(name: str) -> None:
+def test_it_finds_the_story_and_not_the_menu(name):
     for case, html in STORIES.items():
         text = text_of(name, html)
         # `same-format` cuts off both ends of a text.
@@ -85,18 +79,18 @@ def test_it_finds_the_story_and_not_the_menu(name: str) -> None:
 
 
 @each_extractor
-def test_it_finds_most_of_a_megabyte_in_one_line(name: str) -> None:
+def test_it_finds_most_of_a_megabyte_in_one_line(name):
     assert len(text_of(name, page(f"<p>{' '.join(story(1, 4000))[:1_000_000]}</p>"))) > 790_000
 
 
 @each_extractor
-def test_there_may_be_no_main_text(name: str) -> None:
+def test_there_may_be_no_main_text(name):
     for case, html in NO_TEXT.items():
         assert [*extracted(name, html).paragraphs] == [], case
 
 
 @each_extractor
-def test_it_reads_the_same_again_and_does_not_change_the_tree(name: str) -> None:
+def test_it_reads_the_same_again_and_does_not_change_the_tree(name):
     for case, html in PAGES.items():
         root = root_of(html)
         before = etree.tostring(root)
@@ -108,7 +102,7 @@ def test_it_reads_the_same_again_and_does_not_change_the_tree(name: str) -> None
 
 
 @each_extractor
-def test_it_finds_title_heading_and_context(name: str) -> None:
+def test_it_finds_title_heading_and_context(name):
     titled = extracted(name, article("One", story(1))).features
     assert titled.title.startswith("In North")
     headed = extracted(name, f"<body><h1>The harbour is closed</h1><div>{TOLD}</div><span>17 readers").features
@@ -120,7 +114,7 @@ def test_it_finds_title_heading_and_context(name: str) -> None:
 
 
 @each_extractor
-def test_it_stops_at_the_budget_and_at_a_truncated_page(name: str) -> None:
+def test_it_stops_at_the_budget_and_at_a_truncated_page(name):
     many, slow = Reason.TOO_MANY_ELEMENTS, Reason.TOO_SLOW
     for body, budget, reason in (
         (TOLD, Budget(elements=20), many),
@@ -135,7 +129,7 @@ def test_it_stops_at_the_budget_and_at_a_truncated_page(name: str) -> None:
 
 
 @each_extractor
-def test_a_repost_is_a_duplicate_by_it(name: str) -> None:
+def test_a_repost_is_a_duplicate_by_it(name):
     pages = [("a/1", article("a", story(1))), ("a/2", article("a", story(2))), ("b/1", blog("b", story(1)))]
     with Deduplicator("memory:", extractor=name) as dedup:
         verdicts = [dedup.add(f"http://{path}", html).verdict for path, html in pages]
@@ -143,13 +137,13 @@ def test_a_repost_is_a_duplicate_by_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EXTRACTORS.ours if name != "weighted-dom"])
-def test_it_names_its_source_and_what_is_ours(name: str) -> None:
+def test_it_names_its_source_and_what_is_ours(name):
     said = inspect.getdoc(inspect.getmodule(EXTRACTORS.load(name)))
     parts = [said.find(f"\n\n{part}: ") for part in ("Source", "Specified", "Left open", "Departures")]
     assert -1 < parts[0] < parts[1] < parts[2] < parts[3]
 
 
-def test_no_extraction_is_imported_before_it_is_chosen() -> None:
+def test_no_extraction_is_imported_before_it_is_chosen():
     code = (
         "import sys, dedup_middleware.api; from dedup_middleware.extraction import extractor; "
         "extractor('weighted-dom'); print([name for name in sys.modules if '.methods' in name])"
@@ -162,9 +156,7 @@ def test_no_extraction_is_imported_before_it_is_chosen() -> None:
 
 
 @given(st.floats(0, 1), st.integers(-1, 1), st.integers(0, 3000), st.integers(0, 3000))
-def test_density_weighs_the_two_examples_as_published_and_no_less_what_is_deeper(
-    share: float, kind: int, one: int, other: int
-) -> None:
+def test_density_weighs_the_two_examples_as_published_and_no_less_what_is_deeper(share, kind, one, other):
     assert density.weight(0.8, kind=1, depth=density.DEEP) == pytest.approx(0.9)
     assert density.weight(0.2, kind=-1, depth=0) == pytest.approx(0.1)
     low, high = sorted((one, other))
@@ -182,14 +174,14 @@ def test_density_weighs_the_two_examples_as_published_and_no_less_what_is_deeper
         ("<table><caption>A title, of a table.</caption></table>", "A title"),
     ],
 )
-def test_tags_leave_out_what_a_rule_bars(barred: str, text: str) -> None:
+def test_tags_leave_out_what_a_rule_bars(barred, text):
     assert text not in text_of("tags", page(f"{TOLD}{barred}{TOLD}"))
 
 
 @pytest.mark.parametrize(
     "sign", ["div itemprop=articleBody", "article", "main", "div role=main", "div class=post", "div id=article-content"]
 )
-def test_tags_look_first_where_the_markup_has_an_article(sign: str) -> None:
+def test_tags_look_first_where_the_markup_has_an_article(sign):
     tag = sign.partition(" ")[0]
     html = f"<body><div class=x><p>Elsewhere, something else is said.</p></div><{sign}>{TOLD}</{tag}>"
     assert story(1)[0] in text_of("tags", html)
@@ -197,7 +189,7 @@ def test_tags_look_first_where_the_markup_has_an_article(sign: str) -> None:
     assert "Elsewhere" in text_of("tags", html.replace(f"<{sign}>", "<div>"))
 
 
-def test_one_format_is_that_with_the_most_text_without_the_tenth_at_each_end() -> None:
+def test_one_format_is_that_with_the_most_text_without_the_tenth_at_each_end():
     told = "".join(f"<font size=3>{paragraph}</font><br>" for paragraph in story(1))
     aside = "<font size=1>A remark in small letters.</font>"
     text = text_of("same-format", f"<body>{aside}{told}{aside}")
@@ -208,12 +200,12 @@ def test_one_format_is_that_with_the_most_text_without_the_tenth_at_each_end() -
 
 
 @pytest.mark.skipif(not find_spec("trafilatura"), reason="no package")
-def test_a_page_too_deep_for_another_package_is_not_checked() -> None:
+def test_a_page_too_deep_for_another_package_is_not_checked():
     with pytest.raises(UncheckableError, match=Reason.NESTED_TOO_DEEPLY):
         extracted("trafilatura", page("<ul><li>" * 1000 + TOLD))
 
 
-def test_a_package_that_is_not_installed_is_named_before_the_first_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_installed_is_named_before_the_first_page(monkeypatch):
     trafilatura._library.cache_clear()
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     with pytest.raises(ConfigError, match="Run `pip install trafilatura lxml_html_clean`"):

@@ -1,19 +1,13 @@
 """A crawl that a published method decides, by its name in the settings, with the same records and checks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from prose import article, blog, story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.reasons import DIFFERENCES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 METHODS = '''
 """Two methods: the first letters of a text, and the words of it that other texts lack."""
@@ -57,12 +51,12 @@ class RareWords(Method):
 
 
 @pytest.fixture
-def methods(install) -> dict[str, str]:
+def methods(install):
     """Install the two methods, here and for crawls; return what their environment needs for that."""
     return install("methods", METHODS, first_letters="FirstLetters", rare_words="RareWords")
 
 
-def page(title: str, *stories: int) -> str:
+def page(title, *stories):
     return article(title, [line for number in stories for line in story(number)])
 
 
@@ -94,7 +88,7 @@ def test_a_later_crawl_and_the_commands_know_its_store(site, crawl, methods):
 
 
 @pytest.mark.usefixtures("methods")
-def test_it_learns_from_the_first_pages_and_keeps_what_it_has_learned(tmp_path: Path, monkeypatch):
+def test_it_learns_from_the_first_pages_and_keeps_what_it_has_learned(tmp_path, monkeypatch):
     monkeypatch.setattr("dedup_middleware.methods.method_detector.LEARNED_FROM", 3)
     pages = [(f"http://site/{n}", page(f"Number {n}", n)) for n in range(6)]
     again = [(url.replace("site", "mirror"), html) for url, html in pages]

@@ -1,7 +1,5 @@
 """The kinds of fingerprints: how they compare, where they are looked up, how they are stored, how methods are named."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -15,8 +13,6 @@ from dedup_middleware.methods.method import (
     Bits,
     Digest,
     Method,
-    Signature,
-    Text,
     WeightedSet,
     bits_alike,
     blocks,
@@ -37,13 +33,13 @@ DIGESTS = st.binary(max_size=40).map(Digest)
 
 
 @st.composite
-def bits(draw: st.DrawFn) -> Bits:
+def bits(draw):
     size = draw(SIZES)
     return Bits(tuple(draw(st.lists(st.integers(0, (1 << size) - 1), max_size=5))), size)
 
 
 @st.composite
-def bits_within_a_distance(draw: st.DrawFn) -> tuple[Bits, Bits, int]:
+def bits_within_a_distance(draw):
     """Return two fingerprints of which each paragraph differs in a distance of bits at most, and that distance."""
     size = draw(SIZES)
     distance = draw(st.integers(0, min(size, 12)))
@@ -55,11 +51,11 @@ def bits_within_a_distance(draw: st.DrawFn) -> tuple[Bits, Bits, int]:
 class Titles(Method):
     """A method of any threshold, with an option of each type."""
 
-    def __init__(self, *, threshold: float = 1.0, bits: int = 64, unit: str = "word", stop_words: bool = True) -> None:
+    def __init__(self, *, threshold=1.0, bits=64, unit="word", stop_words=True):
         self.threshold = threshold
         self.options = (threshold, bits, unit, stop_words)
 
-    def fingerprint(self, text: Text) -> Digest:
+    def fingerprint(self, text):
         return Digest(text.title.encode())
 
 
@@ -67,7 +63,7 @@ class Titles(Method):
 
 
 @given(bits(), bits())
-def test_bits_compare_by_the_paragraphs_that_differ_most(one: Bits, other: Bits) -> None:
+def test_bits_compare_by_the_paragraphs_that_differ_most(one, other):
     assert 0 <= bits_alike(one, other) <= 1
     assert bits_alike(one, other) == bits_alike(other, one)
     assert bits_alike(one, one) == (1 if one.values else 0)
@@ -79,7 +75,7 @@ def test_bits_compare_by_the_paragraphs_that_differ_most(one: Bits, other: Bits)
 
 
 @given(SETS, SETS)
-def test_sets_compare_by_the_smaller_weights_over_the_larger(one: WeightedSet, other: WeightedSet) -> None:
+def test_sets_compare_by_the_smaller_weights_over_the_larger(one, other):
     assert 0 <= jaccard(one, other) <= 1 + 1e-9
     assert jaccard(one, other) == pytest.approx(jaccard(other, one))
     assert jaccard(one, one) == pytest.approx(1 if one.weights else 0)
@@ -89,7 +85,7 @@ def test_sets_compare_by_the_smaller_weights_over_the_larger(one: WeightedSet, o
 
 
 @given(SIZES, st.data())
-def test_a_distance_and_its_score_are_the_same_bound(size: int, data: st.DataObject) -> None:
+def test_a_distance_and_its_score_are_the_same_bound(size, data):
     distance = data.draw(st.integers(0, size))
     assert distance_of(least_score(distance, size), size) == distance
     for differing in range(distance, min(distance + 2, size + 1)):
@@ -101,7 +97,7 @@ def test_a_distance_and_its_score_are_the_same_bound(size: int, data: st.DataObj
 
 
 @given(bits_within_a_distance())
-def test_bits_within_the_distance_have_a_block_of_each_paragraph_in_common(case: tuple[Bits, Bits, int]) -> None:
+def test_bits_within_the_distance_have_a_block_of_each_paragraph_in_common(case):
     one, other, distance = case
     assume(distance < one.size)
     shared = {*blocks(one, distance)} & {*blocks(other, distance)}
@@ -112,7 +108,7 @@ def test_bits_within_the_distance_have_a_block_of_each_paragraph_in_common(case:
 
 
 @given(SETS, SETS)
-def test_sets_that_have_anything_in_common_share_a_key(one: WeightedSet, other: WeightedSet) -> None:
+def test_sets_that_have_anything_in_common_share_a_key(one, other):
     made = Titles(threshold=0.01)
     assert made.is_alike(one, other) <= bool({*made.keys(one)} & {*made.keys(other)})
     assert list(made.keys(Digest(b"ferry"))) == [b"ferry"]
@@ -122,7 +118,7 @@ def test_sets_that_have_anything_in_common_share_a_key(one: WeightedSet, other: 
 
 
 @given(st.one_of(DIGESTS, bits(), SETS))
-def test_what_is_packed_comes_back(made: Signature) -> None:
+def test_what_is_packed_comes_back(made):
     assert unpacked(packed(made)) == made
     if isinstance(made, WeightedSet):
         assert packed(made) == packed(WeightedSet(dict(reversed(made.weights.items()))))
@@ -131,7 +127,7 @@ def test_what_is_packed_comes_back(made: Signature) -> None:
 @pytest.mark.parametrize(
     "garbage", [b"", b"x", b"b", b"b\x00", b"b\x00\x00", b"b\x00\x00\x01", b"s\x01", b"s" + bytes(13)]
 )
-def test_other_bytes_are_unreadable(garbage: bytes) -> None:
+def test_other_bytes_are_unreadable(garbage):
     with pytest.raises(UnreadableError, match="a fingerprint cannot be read"):
         unpacked(garbage)
 
@@ -149,11 +145,11 @@ def test_other_bytes_are_unreadable(garbage: bytes) -> None:
         ("titles:unit=,bits=1,bits=2", (1.0, 2, "", True)),
     ],
 )
-def test_a_method_is_named_with_options_or_without(choice: str, options: tuple[object, ...], monkeypatch) -> None:
+def test_a_method_is_named_with_options_or_without(choice, options, monkeypatch):
     monkeypatch.setitem(METHODS.ours, "titles", f"{__name__}:Titles")
     made = method(choice)
-    assert made.options == options  # type: ignore[attr-defined]
-    assert [type(value) for value in made.options] == [float, int, str, bool]  # type: ignore[attr-defined]
+    assert made.options == options
+    assert [type(value) for value in made.options] == [float, int, str, bool]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +164,7 @@ def test_a_method_is_named_with_options_or_without(choice: str, options: tuple[o
         ("titles:stop_words=1", "takes true or false for stop_words, not '1'"),
     ],
 )
-def test_a_choice_that_cannot_be_read_is_one_line(choice: str, said: str, monkeypatch) -> None:
+def test_a_choice_that_cannot_be_read_is_one_line(choice, said, monkeypatch):
     monkeypatch.setitem(METHODS.ours, "titles", f"{__name__}:Titles")
     with pytest.raises(ConfigError, match=said):
         method(choice)

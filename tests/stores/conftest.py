@@ -1,23 +1,13 @@
 """Stores on real files, and a second process that holds one open."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from beside import beside
 from crawling import environment
 from engines import ENGINES, need
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from dedup_middleware.stores import OpenStore
 
 SCHEME = "test-scheme"
 
@@ -35,31 +25,31 @@ sys.stdin.read()
 
 
 @pytest.fixture(params=[*ENGINES, "sqlite"])
-def backend(request: pytest.FixtureRequest) -> str:
+def backend(request):
     """Return the scheme of each kind of store on disk."""
     need(request.param)
     return str(request.param)
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
+def engine(request):
     """Return the scheme of each kind of store in a folder."""
     need(request.param)
     return str(request.param)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "store"
 
 
 @pytest.fixture
-def uri(backend: str, path: Path) -> str:
+def uri(backend, path):
     return f"{backend}:{path}"
 
 
 @pytest.fixture
-def pair(uri: str) -> Iterator[tuple[OpenStore, OpenStore]]:
+def pair(uri):
     """Return two workers on one store."""
     one, other = beside(uri, SCHEME), beside(uri, SCHEME)
     yield one, other
@@ -68,11 +58,11 @@ def pair(uri: str) -> Iterator[tuple[OpenStore, OpenStore]]:
 
 
 @pytest.fixture
-def hold() -> Callable[[str], AbstractContextManager[subprocess.Popen[str]]]:
+def hold():
     """Return a context manager: a second process has the store open and a batch written while the block runs."""
 
     @contextmanager
-    def hold(uri: str) -> Iterator[subprocess.Popen[str]]:
+    def hold(uri):
         command = [sys.executable, "-c", _HOLDER, uri, SCHEME]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True
@@ -86,13 +76,13 @@ def hold() -> Callable[[str], AbstractContextManager[subprocess.Popen[str]]]:
 
 
 @pytest.fixture
-def contents() -> Callable[[Path], dict[str, bytes]]:
+def contents():
     """Return a function: the files under (or, of one file, beside) a path and their bytes.
 
     Without the engine's LOCK and its diary LOG, which it rewrites before it reads the data.
     """
 
-    def contents(path: Path) -> dict[str, bytes]:
+    def contents(path):
         files = path.rglob("*") if path.is_dir() else path.parent.glob(path.name + "*")
         return {str(file): file.read_bytes() for file in files if file.is_file() and "LO" not in file.name}
 

@@ -1,7 +1,5 @@
 """The header: it survives encoding, and garbage of any kind is a ValueError."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -13,7 +11,7 @@ from dedup_middleware.stores.base import Header
 
 @settings(deadline=None)
 @given(st.text(min_size=1))
-def test_header_survives(scheme: str) -> None:
+def test_header_survives(scheme):
     header = Header.new(scheme)
     assert Header.decode(header.encode()) == header
     assert Header.new(scheme).key != header.key, "each store has its own"
@@ -27,7 +25,7 @@ def test_header_survives(scheme: str) -> None:
         {"created": "yesterday"}, {"created": "2025-01-01T00:00:00"}, {"created": None},
     ],
 )  # fmt: skip
-def test_each_wrong_field_is_a_value_error(change: dict[str, object]) -> None:
+def test_each_wrong_field_is_a_value_error(change):
     fields = json.loads(Header.new("x").encode()) | change
     with pytest.raises(ValueError):  # noqa: PT011
         Header.decode(json.dumps(fields).encode())

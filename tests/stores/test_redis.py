@@ -1,7 +1,5 @@
 """Stores on Redis servers: their URIs, what a server must promise, transactions, leases, and servers that are away."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket
@@ -10,7 +8,6 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from beside import beside, die, shared_uri
@@ -24,27 +21,22 @@ redis = pytest.importorskip("redis")
 
 from dedup_middleware.stores import redis as engine  # noqa: E402 - it imports redis
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dedup_middleware.stores import OpenStore
-
 SCHEME = "test-scheme"
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "deployment" / "deploy.md"
 
 
 @pytest.fixture
-def uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def uri(request, tmp_path):
     return shared_uri("redis", tmp_path, request)
 
 
 @pytest.fixture
-def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def trips(monkeypatch):
     """Return the scripts that are sent, as they are."""
-    sent: list[str] = []
+    sent = []
     send = engine.RedisStore._run
 
-    def note(store: engine.RedisStore, text: str, *arguments: bytes) -> object:
+    def note(store, text, *arguments):
         sent.append({engine.READ: "read", engine.SCAN: "scan", engine.WRITE: "write"}[text])
         return send(store, text, *arguments)
 
@@ -52,11 +44,11 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
-def opened(uri: str) -> OpenStore:
+def opened(uri):
     return open_store(uri, fingerprint_scheme=SCHEME)
 
 
-def raw(uri: str) -> tuple[redis.Redis, str]:
+def raw(uri):
     """Return a client of the server of *uri*, and the beginning of the names of the store's keys."""
     address, _, name = uri.partition("?store=")
     return redis.Redis.from_url(address), f"{{dedup:{name}}}:"
@@ -84,14 +76,14 @@ def raw(uri: str) -> tuple[redis.Redis, str]:
         ("rediss://u:geheim@host?ssl_ca_certs=/nope", r"names a file that does not exist \(ssl_ca_certs\)"),
     ],
 )
-def test_invalid_uris(uri: str, why: str) -> None:
+def test_invalid_uris(uri, why):
     with pytest.raises(ConfigError, match=why) as caught:
         parse_uri(uri)
     assert "heim" not in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_without_redis_py(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_redis_py(monkeypatch):
     monkeypatch.delitem(sys.modules, "dedup_middleware.stores.redis")
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(ConfigError, match=r'`pip install "dedup-middleware\[redis\]"`'):
@@ -108,7 +100,7 @@ def test_without_redis_py(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, r"allkeys-lru\)\. Set maxmemory-policy noeviction"),
     ],
 )
-def test_a_server_that_would_lose_data_is_refused(tmp_path: Path, options: dict[str, str], trouble: str) -> None:
+def test_a_server_that_would_lose_data_is_refused(tmp_path, options, trouble):
     with RedisServer(tmp_path / "redis", **options) as server:
         for use in (opened, store_exists):
             with pytest.raises(StoreError, match=trouble):
@@ -116,7 +108,7 @@ def test_a_server_that_would_lose_data_is_refused(tmp_path: Path, options: dict[
         assert redis.Redis(port=server.port).keys() == []
 
 
-def test_a_full_server_refuses_a_batch_as_a_whole(tmp_path: Path) -> None:
+def test_a_full_server_refuses_a_batch_as_a_whole(tmp_path):
     with RedisServer(tmp_path / "redis") as server:
         store, admin = opened(server.url), redis.Redis(port=server.port)
         store.write([(b"k", b"1")])
@@ -130,7 +122,7 @@ def test_a_full_server_refuses_a_batch_as_a_whole(tmp_path: Path) -> None:
         store.close()
 
 
-def test_a_password_comes_from_the_uri_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_comes_from_the_uri_or_the_environment(tmp_path, monkeypatch):
     with RedisServer(tmp_path / "redis", requirepass="geheim") as server:
         bare = server.url
         for attempt in (bare, bare.replace("//", "//:falsch@"), bare.replace("//", "//crawler@")):
@@ -144,7 +136,7 @@ def test_a_password_comes_from_the_uri_or_the_environment(tmp_path: Path, monkey
         opened(bare).close()
 
 
-def test_a_user_needs_no_more_than_the_keys_of_its_store(tmp_path: Path) -> None:
+def test_a_user_needs_no_more_than_the_keys_of_its_store(tmp_path):
     with RedisServer(tmp_path / "redis") as server:
         admin = redis.Redis(port=server.port)
         (documented,) = re.findall(r"ACL SETUSER crawler on >PASSWORD (~.*)$", DOCUMENTED.read_text(), re.MULTILINE)
@@ -160,13 +152,13 @@ def test_a_user_needs_no_more_than_the_keys_of_its_store(tmp_path: Path) -> None
         assert destroy_store(uri)
 
 
-def _cluster_node(folder: Path, **options: str) -> RedisServer:
+def _cluster_node(folder, **options):
     with socket.create_server(("127.0.0.1", 0)) as free:
         bus = str(free.getsockname()[1])
     return RedisServer(folder, **{"cluster-enabled": "yes", "cluster-port": bus, **options})
 
 
-def _make_cluster(nodes: list[RedisServer]) -> list[redis.Redis]:
+def _make_cluster(nodes):
     """Give each of *nodes* an equal part of the slots; return clients that speak to one node each."""
     clients = [redis.Redis(port=node.port) for node in nodes]
     share = 16_384 // len(nodes)
@@ -181,13 +173,13 @@ def _make_cluster(nodes: list[RedisServer]) -> list[redis.Redis]:
     return clients
 
 
-def _is_whole(client: redis.Redis, nodes: int) -> bool:
+def _is_whole(client, nodes):
     info = client.execute_command("CLUSTER INFO")
     return info["cluster_state"] == "ok" and info["cluster_size"] == str(nodes)
 
 
 @pytest.mark.parametrize("count", [3])
-def test_a_cluster(tmp_path: Path, count: int) -> None:
+def test_a_cluster(tmp_path, count):
     with ExitStack() as running:
         nodes = [running.enter_context(_cluster_node(tmp_path / str(n))) for n in range(count)]
         clients = _make_cluster(nodes)
@@ -211,7 +203,7 @@ def test_a_cluster(tmp_path: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("spoil", ["bucket", "type", "header", "foreign"])
-def test_values_that_are_not_ours_are_refused_in_one_line(uri: str, spoil: str) -> None:
+def test_values_that_are_not_ours_are_refused_in_one_line(uri, spoil):
     client, base = raw(uri)
     if spoil == "foreign":
         client.hset(base + "bx", "y", "z")
@@ -226,7 +218,7 @@ def test_values_that_are_not_ours_are_refused_in_one_line(uri: str, spoil: str) 
     elif spoil == "header":
         client.hset(base + "b\0he", "ader", "{}")
 
-    def use() -> None:
+    def use():
         store = opened(uri)
         try:
             list(store.scan(b"a", b"z"))
@@ -239,7 +231,7 @@ def test_values_that_are_not_ours_are_refused_in_one_line(uri: str, spoil: str) 
     assert spoil != "foreign" or client.hget(base + "bx", "y") == b"z"
 
 
-def test_a_scan_while_others_write(pair: tuple[OpenStore, OpenStore]) -> None:
+def test_a_scan_while_others_write(pair):
     one, other = pair
     keys = [b"%05d" % number for number in range(5_000)]
     one.write([(key, b"1") for key in keys])
@@ -255,11 +247,11 @@ def test_a_scan_while_others_write(pair: tuple[OpenStore, OpenStore]) -> None:
 # --- transactions
 
 
-def test_a_transaction_that_is_outdated_runs_again(pair: tuple[OpenStore, OpenStore]) -> None:
+def test_a_transaction_that_is_outdated_runs_again(pair):
     one, other = pair
     tries = []
 
-    def work() -> None:
+    def work():
         (value,) = one.get_many([b"k"])
         tries.append(value)
         if len(tries) <= 5:
@@ -272,12 +264,12 @@ def test_a_transaction_that_is_outdated_runs_again(pair: tuple[OpenStore, OpenSt
 
 
 @pytest.mark.parametrize("change", ["added", "changed", "removed"])
-def test_what_a_transaction_has_scanned_does_not_change(pair: tuple[OpenStore, OpenStore], change: str) -> None:
+def test_what_a_transaction_has_scanned_does_not_change(pair, change):
     one, other = pair
     one.write([(b"k1", b"1"), (b"k2", b"2")])
     counts = []
 
-    def work() -> None:
+    def work():
         counts.append(dict(one.scan(b"k", b"l")))
         if len(counts) == 1:
             other.write([] if change == "removed" else [(b"k3" if change == "added" else b"k2", b"3")], [b"k1"])
@@ -288,11 +280,11 @@ def test_what_a_transaction_has_scanned_does_not_change(pair: tuple[OpenStore, O
     assert counts[1] == dict(other.scan(b"k", b"l"))
 
 
-def test_reads_of_one_transaction_are_of_one_time(pair: tuple[OpenStore, OpenStore]) -> None:
+def test_reads_of_one_transaction_are_of_one_time(pair):
     one, other = pair
     seen = []
 
-    def work() -> None:
+    def work():
         (first,) = one.get_many([b"a"])
         if not seen:
             other.write([(b"a", b"1"), (b"b", b"1")])
@@ -302,13 +294,13 @@ def test_reads_of_one_transaction_are_of_one_time(pair: tuple[OpenStore, OpenSto
     assert seen == [(None, b"1"), (b"1", b"1")]
 
 
-def test_what_relies_on_nothing_having_changed_runs_again(pair: tuple[OpenStore, OpenStore]) -> None:
+def test_what_relies_on_nothing_having_changed_runs_again(pair):
     one, other = pair
     before = one.changes_of_others()
     other.write([(b"elsewhere", b"1")])
     seen = []
 
-    def work() -> None:
+    def work():
         seen.append(one.changes_of_others())
         one.require_unchanged()
         one.write([(b"k", b"%d" % len(seen))])
@@ -321,12 +313,12 @@ def test_what_relies_on_nothing_having_changed_runs_again(pair: tuple[OpenStore,
     assert seen[1:] == [seen[1], seen[1]]
 
 
-def test_what_a_worker_does_before_it_ends_is_seen_with_its_end(pair: tuple[OpenStore, OpenStore]) -> None:
+def test_what_a_worker_does_before_it_ends_is_seen_with_its_end(pair):
     """A read before its last write, and a look at its lease after it has ended, are not of one time."""
     here, there = pair
     there.write([(b"u1", b"in doubt")])
 
-    def find() -> tuple[list[bytes | None], bool]:
+    def find():
         found = here.get_many([b"u1"])
         if found != [None]:
             there.write([], [b"u1"])
@@ -336,11 +328,11 @@ def test_what_a_worker_does_before_it_ends_is_seen_with_its_end(pair: tuple[Open
     assert here.transaction(find) == ([None], False)
 
 
-def test_round_trips_of_a_page(uri: str, trips: list[str]) -> None:
+def test_round_trips_of_a_page(uri, trips):
     store = opened(uri)
     trips.clear()
 
-    def work() -> None:
+    def work():
         store.get_many([b"a", b"b"])
         store.write([(b"a", b"1")])
         assert store.get_many([b"a", b"b"]) == [b"1", None]
@@ -355,7 +347,7 @@ def test_round_trips_of_a_page(uri: str, trips: list[str]) -> None:
 # --- leases
 
 
-def test_a_lease_is_renewed_while_its_process_computes(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_is_renewed_while_its_process_computes(uri, monkeypatch):
     monkeypatch.setattr(engine, "_LEASE", 0.3)
     one, other = beside(uri, SCHEME), beside(uri, SCHEME)
     ended = time.monotonic() + 0.7
@@ -367,7 +359,7 @@ def test_a_lease_is_renewed_while_its_process_computes(uri: str, monkeypatch: py
     other.close()
 
 
-def test_a_worker_without_its_lease_writes_nothing_any_more(pair: tuple[OpenStore, OpenStore]) -> None:
+def test_a_worker_without_its_lease_writes_nothing_any_more(pair):
     one, other = pair
     die(one)
     assert not other.is_at_work(one.worker)
@@ -379,7 +371,7 @@ def test_a_worker_without_its_lease_writes_nothing_any_more(pair: tuple[OpenStor
     assert other.get_many([b"k"]) == [None]
 
 
-def test_a_server_that_has_lost_writes_is_as_good_as_away(uri: str) -> None:
+def test_a_server_that_has_lost_writes_is_as_good_as_away(uri):
     store = opened(uri)
     client, base = raw(uri)
     lease = f"{base}lease:{store.worker.hex()}"
@@ -400,7 +392,7 @@ def test_a_server_that_has_lost_writes_is_as_good_as_away(uri: str) -> None:
 class Cutting:
     """A proxy to *port* that cuts connections: after the request that :attr:`when` matches, and before its answer."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self._target = port
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
@@ -408,7 +400,7 @@ class Cutting:
         self.cuts = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def _accept(self) -> None:
+    def _accept(self):
         while True:
             try:
                 connection, _ = self._listening.accept()
@@ -416,7 +408,7 @@ class Cutting:
                 return
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection):
         with connection, socket.create_connection(("127.0.0.1", self._target)) as server:
             while request := connection.recv(1 << 20):
                 server.sendall(request)
@@ -427,14 +419,14 @@ class Cutting:
                     return
                 connection.sendall(answer)
 
-    def close(self) -> None:
+    def close(self):
         # A thread that waits in accept() does not notice a close().
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
 
 
 @contextmanager
-def cutting(uri: str) -> Iterator[tuple[Cutting, str]]:
+def cutting(uri):
     address, _, options = uri.partition("?")
     proxy = Cutting(int(address.rpartition(":")[2]))
     try:
@@ -443,11 +435,11 @@ def cutting(uri: str) -> Iterator[tuple[Cutting, str]]:
         proxy.close()
 
 
-def test_a_write_whose_answer_is_lost_is_applied_once(uri: str) -> None:
+def test_a_write_whose_answer_is_lost_is_applied_once(uri):
     with cutting(uri) as (proxy, through):
         store = opened(through)
 
-        def add() -> None:
+        def add():
             (value,) = store.get_many([b"count"])
             store.write([(b"count", b"%d" % (int(value or 0) + 1)), (b"marked", b"MARK")])
 
@@ -463,12 +455,12 @@ def test_a_write_whose_answer_is_lost_is_applied_once(uri: str) -> None:
     again.close()
 
 
-def test_a_write_that_is_interrupted_is_not_taken_for_the_next(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_is_interrupted_is_not_taken_for_the_next(uri, monkeypatch):
     store = opened(uri)
     send = engine.RedisStore._run
 
-    def interrupt(*arguments: object) -> None:
-        send(*arguments)  # type: ignore[arg-type]
+    def interrupt(*arguments):
+        send(*arguments)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(engine.RedisStore, "_run", interrupt)
@@ -480,14 +472,14 @@ def test_a_write_that_is_interrupted_is_not_taken_for_the_next(uri: str, monkeyp
     store.close()
 
 
-def test_an_idle_connection_that_was_cut_is_made_again(uri: str) -> None:
+def test_an_idle_connection_that_was_cut_is_made_again(uri):
     store = opened(uri)
     raw(uri)[0].client_kill_filter(_type="normal")
     assert store.get_many([b"k"]) == [None]
     store.close()
 
 
-def _calls(store: OpenStore) -> list[Callable[[], object]]:
+def _calls(store):
     return [
         lambda: store.get_many([b"k"]),
         lambda: list(store.scan(b"a", b"z")),
@@ -496,7 +488,7 @@ def _calls(store: OpenStore) -> list[Callable[[], object]]:
     ]
 
 
-def test_a_server_that_was_killed_is_away_until_the_store_is_opened_again(tmp_path: Path) -> None:
+def test_a_server_that_was_killed_is_away_until_the_store_is_opened_again(tmp_path):
     # By default, a server may keep a write in its memory while its disk is busy.
     with RedisServer(tmp_path / "redis", appendfsync="always") as server:
         store = opened(server.url)
@@ -517,7 +509,7 @@ def test_a_server_that_was_killed_is_away_until_the_store_is_opened_again(tmp_pa
 
 
 @pytest.mark.parametrize("call", range(4))
-def test_a_server_that_is_frozen_is_away_after_its_time_out(tmp_path: Path, call: int) -> None:
+def test_a_server_that_is_frozen_is_away_after_its_time_out(tmp_path, call):
     with RedisServer(tmp_path / "redis") as server:
         store = opened(f"{server.url}?timeout=0.5")
         server.freeze()
@@ -530,7 +522,6 @@ def test_a_server_that_is_frozen_is_away_after_its_time_out(tmp_path: Path, call
         with pytest.raises(StoreAwayError, match=r"[Tt]imeout|timed out"):
             opened(f"{server.url}?timeout=0.5")
         assert time.monotonic() - began < 60
-        assert server._process is not None
         server._process.send_signal(signal.SIGCONT)
         store = opened(server.url)
         # A write that the server has received is applied once it goes on, as that of another worker would be.

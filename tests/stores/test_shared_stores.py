@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from beside import KINDS, beside
@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from local_site import wait_until
+from nightly import tries
 
 from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
@@ -22,9 +23,6 @@ from dedup_middleware.stores import destroy_store, files, open_store, sqlite, st
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from dedup_middleware.stores import OpenStore
 
     Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
 
@@ -34,12 +32,12 @@ PUTS = st.lists(st.tuples(KEYS, st.binary(max_size=3)), max_size=3)
 
 
 @pytest.fixture
-def shared_uri(tmp_path: Path) -> str:
+def shared_uri(tmp_path):
     return f"sqlite:{tmp_path / 'store'}?shared=1"
 
 
 @pytest.fixture(params=KINDS)
-def uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def uri(request, tmp_path):
     need(request.param)
     return uri_of(request.param, tmp_path, request)
 
@@ -49,26 +47,26 @@ class Machine(RuleBasedStateMachine):
 
     new_uri: Callable[[], str]
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.uri = type(self).new_uri()
         self.stores = [beside(self.uri, SCHEME) for _ in range(3)]
-        self.model: dict[bytes, bytes] = {}
+        self.model = {}
 
     @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2), sync=st.booleans())
-    def write(self, who: int, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool) -> None:
+    def write(self, who, puts, deletes, *, sync):
         self.stores[who].write(puts, deletes, sync=sync)
         self._apply(puts, deletes)
 
     @rule(who=st.integers(0, 2), keys=st.lists(KEYS, max_size=3))
-    def get(self, who: int, keys: list[bytes]) -> None:
+    def get(self, who, keys):
         assert self.stores[who].get_many(keys) == [self.model.get(key) for key in keys]
 
     @rule(who=st.integers(0, 2), batches=st.lists(st.tuples(PUTS, st.lists(KEYS, max_size=2)), max_size=3))
-    def write_at_once(self, who: int, batches: list[tuple[list[tuple[bytes, bytes]], list[bytes]]]) -> None:
+    def write_at_once(self, who, batches):
         store = self.stores[who]
 
-        def work() -> int:
+        def work():
             for puts, deletes in batches:
                 store.write(puts, deletes, sync=True)
                 self._apply(puts, deletes)
@@ -78,8 +76,8 @@ class Machine(RuleBasedStateMachine):
         assert store.transaction(work) == 7
 
     @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2))
-    def fail_half_way(self, who: int, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
-        def work() -> None:
+    def fail_half_way(self, who, puts, deletes):
+        def work():
             self.stores[who].write(puts, deletes)
             raise KeyboardInterrupt
 
@@ -87,31 +85,32 @@ class Machine(RuleBasedStateMachine):
             self.stores[who].transaction(work)
 
     @rule(who=st.integers(0, 2))
-    def reopen(self, who: int) -> None:
+    def reopen(self, who):
         self.stores[who].close()
         self.stores[who] = beside(self.uri, SCHEME)
 
     @invariant()
-    def each_sees_the_same(self) -> None:
+    def each_sees_the_same(self):
         for store in self.stores:
             assert list(store.scan(b"a", b"d")) == sorted(self.model.items())
 
-    def _apply(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
+    def _apply(self, puts, deletes):
         for key in deletes:
             self.model.pop(key, None)
         self.model.update(puts)
 
-    def teardown(self) -> None:
+    def teardown(self):
         for store in self.stores:
             store.close()
         destroy_store(self.uri)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
-def test_workers_share_a_sorted_dict(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_workers_share_a_sorted_dict(kind, request, tmp_path):
     need(kind)
     machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
-    run_state_machine_as_test(machine, settings=settings(max_examples=8, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=tries(8, 200), stateful_step_count=20))
 
 
 _COUNTER = """
@@ -127,7 +126,7 @@ store.close()
 """
 
 
-def test_what_processes_count_together_is_counted_once_each(uri: str) -> None:
+def test_what_processes_count_together_is_counted_once_each(uri):
     command = [sys.executable, "-c", _COUNTER, uri]
     processes = [subprocess.Popen(command, env=environment()) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
@@ -136,13 +135,13 @@ def test_what_processes_count_together_is_counted_once_each(uri: str) -> None:
     store.close()
 
 
-def test_a_file_that_another_process_is_making_is_not_foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_another_process_is_making_is_not_foreign(tmp_path, monkeypatch):
     """Of processes that began at once, one found the file half made, and its crawl would have dropped nothing."""
     path = tmp_path / "store"
     path.with_name("store.lock").touch()
     path.write_bytes(b"the first half of a header")
 
-    def held_once_it_is_made(*arguments: Any, **options: Any) -> AbstractContextManager[None]:
+    def held_once_it_is_made(*arguments, **options):
         path.unlink()
         return files.held(*arguments, **options)
 
@@ -150,7 +149,7 @@ def test_a_file_that_another_process_is_making_is_not_foreign(tmp_path: Path, mo
     open_store(f"sqlite:{path}?shared=1", fingerprint_scheme=SCHEME).close()
 
 
-def test_what_others_have_written_is_noticed(pair: tuple[OpenStore, OpenStore]) -> None:
+def test_what_others_have_written_is_noticed(pair):
     one, other = pair
     one.write([(b"mine", b"1")])
     before = one.changes_of_others()
@@ -161,9 +160,7 @@ def test_what_others_have_written_is_noticed(pair: tuple[OpenStore, OpenStore]) 
     assert one.changes_of_others() != before
 
 
-def test_a_worker_is_at_work_until_it_closes_the_store(
-    pair: tuple[OpenStore, OpenStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_is_at_work_until_it_closes_the_store(pair, monkeypatch):
     one, other = pair
     if one.uri.startswith("redis"):
         monkeypatch.setattr("dedup_middleware.stores.redis._ALIVE", 0)
@@ -175,7 +172,7 @@ def test_a_worker_is_at_work_until_it_closes_the_store(
     assert not one.is_at_work(other.worker)
 
 
-def test_a_worker_is_at_work_until_its_process_ends(uri: str, hold: Hold, monkeypatch) -> None:
+def test_a_worker_is_at_work_until_its_process_ends(uri, hold, monkeypatch):
     monkeypatch.setenv("LEASE", "1")
     store = open_store(uri, fingerprint_scheme=SCHEME)
     with hold(uri) as process:
@@ -195,7 +192,7 @@ def test_a_worker_is_at_work_until_its_process_ends(uri: str, hold: Hold, monkey
     assert not store_exists(uri)
 
 
-def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) -> None:
+def test_nobody_has_it_alone_while_others_share_it(shared_uri, hold):
     alone = shared_uri.removesuffix("?shared=1")
     with hold(shared_uri) as process:
         with pytest.raises(StoreLockedError, match="in use by another crawl or program"):
@@ -210,7 +207,7 @@ def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) 
     store.close()
 
 
-def test_one_process_has_it_either_alone_or_shared(shared_uri: str) -> None:
+def test_one_process_has_it_either_alone_or_shared(shared_uri):
     alone = shared_uri.removesuffix("?shared=1")
     for first, second in ((alone, shared_uri), (shared_uri, alone)):
         store = open_store(first, fingerprint_scheme=SCHEME)
@@ -220,11 +217,11 @@ def test_one_process_has_it_either_alone_or_shared(shared_uri: str) -> None:
         store.close()
 
 
-def test_who_waits_in_vain_for_another_to_write_is_refused(shared_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_in_vain_for_another_to_write_is_refused(shared_uri, monkeypatch):
     monkeypatch.setattr(sqlite, "_PATIENCE_WITH_WORKERS", 0.05)
     one, other = open_store(shared_uri, fingerprint_scheme=SCHEME), beside(shared_uri, SCHEME)
 
-    def work() -> None:
+    def work():
         one.write([(b"k", b"1")])
         with pytest.raises(StoreError, match="is in use by another crawl or program"):
             other.write([(b"k", b"2")])

@@ -7,7 +7,6 @@ import tempfile
 import threading
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from beside import shared_uri
@@ -15,15 +14,11 @@ from engines import ENGINES, need
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from nightly import tries
 
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import open_store, overlaid
 from dedup_middleware.stores.base import HEADER_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dedup_middleware.stores import OpenStore
 
 SCHEME = "test-scheme"
 KINDS = [*ENGINES, "sqlite", "sqlite?shared=1", "redis", "memory", "overlay"]
@@ -42,7 +37,7 @@ VALUES = st.binary(max_size=20) | st.binary(min_size=250, max_size=260)
 PUTS = st.lists(st.tuples(KEYS, VALUES), max_size=8)
 
 
-def new_store(kind: str, folder: Path, request: pytest.FixtureRequest) -> OpenStore:
+def new_store(kind, folder, request):
     """Return a new store of this *kind*, open."""
     need(kind)
     if kind == "overlay":
@@ -56,12 +51,12 @@ def new_store(kind: str, folder: Path, request: pytest.FixtureRequest) -> OpenSt
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request):
     return str(request.param)
 
 
 @pytest.fixture
-def store(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenStore]:
+def store(kind, tmp_path, request):
     store = new_store(kind, tmp_path, request)
     yield store
     store.close()
@@ -71,29 +66,29 @@ class _Machine(RuleBasedStateMachine):
     kind: str
     request: pytest.FixtureRequest
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         folder = tempfile.mkdtemp(dir=self.request.getfixturevalue("tmp_path"))
         self.store = new_store(self.kind, Path(folder), self.request)
-        self.model: dict[bytes, bytes] = {}
-        self.scans: list[tuple[Iterator[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]] = []
+        self.model = {}
+        self.scans = []
 
-    def _expected(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+    def _expected(self, start, stop):
         return sorted((key, value) for key, value in self.model.items() if start <= key < stop)
 
-    def _apply(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
+    def _apply(self, puts, deletes):
         for key in deletes:
             self.model.pop(key, None)
         self.model.update(puts)
 
     @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4), sync=st.booleans())
-    def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool) -> None:
+    def write(self, puts, deletes, *, sync):
         self.store.write(iter(puts), iter(deletes), sync=sync)
         self._apply(puts, deletes)
 
     @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4), keys=st.lists(KEYS, max_size=8), start=KEYS, stop=KEYS)
-    def write_in_a_transaction(self, puts, deletes, keys, start, stop) -> None:
-        def work() -> int:
+    def write_in_a_transaction(self, puts, deletes, keys, start, stop):
+        def work():
             self.store.write([(key, b"before") for key in keys])
             self._apply([(key, b"before") for key in keys], [])
             before = self.store.scan(start, stop)
@@ -108,8 +103,8 @@ class _Machine(RuleBasedStateMachine):
         assert self.store.transaction(work) == 7
 
     @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4))
-    def transaction_that_fails(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
-        def work() -> None:
+    def transaction_that_fails(self, puts, deletes):
+        def work():
             self.store.write(puts, deletes)
             raise KeyboardInterrupt
 
@@ -118,14 +113,14 @@ class _Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.kind not in ("memory", "overlay", "redis"))
     @rule()
-    def compact(self) -> None:
+    def compact(self):
         # SQLite's VACUUM waits for readers.
         self.scans.clear()
         self.store.compact()
 
     @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4))
-    def write_that_fails_half_way(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
-        def failing() -> Iterator[tuple[bytes, bytes]]:
+    def write_that_fails_half_way(self, puts, deletes):
+        def failing():
             yield from puts
             raise KeyboardInterrupt
 
@@ -133,15 +128,15 @@ class _Machine(RuleBasedStateMachine):
             self.store.write(failing(), deletes)
 
     @rule(keys=st.lists(KEYS, max_size=8))
-    def get(self, keys: list[bytes]) -> None:
+    def get(self, keys):
         assert self.store.get_many(keys) == [self.model.get(key) for key in keys]
 
     @rule(start=KEYS, stop=KEYS)
-    def scan(self, start: bytes, stop: bytes) -> None:
+    def scan(self, start, stop):
         assert list(self.store.scan(start, stop)) == self._expected(start, stop)
 
     @rule(start=KEYS, stop=KEYS, steps=st.integers(0, 2))
-    def begin_scan(self, start: bytes, stop: bytes, steps: int) -> None:
+    def begin_scan(self, start, stop, steps):
         scan, expected = self.store.scan(start, stop), self._expected(start, stop)
         assert list(islice(scan, steps)) == expected[:steps]
         # A scan that has come to its end need not notice the close().
@@ -150,7 +145,7 @@ class _Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.scans)
     @rule()
-    def end_scan(self) -> None:
+    def end_scan(self):
         """What has not changed since the scan began is there, in order; of what has, some may be."""
         scan, expected = self.scans.pop()
         found = list(scan)
@@ -159,7 +154,7 @@ class _Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.kind not in ("memory", "overlay"))
     @rule()
-    def reopen(self) -> None:
+    def reopen(self):
         header = self.store.header
         self.store.close()
         for scan, _ in self.scans:
@@ -171,19 +166,20 @@ class _Machine(RuleBasedStateMachine):
         assert self.store.header == header
 
     @invariant()
-    def holds_what_was_written(self) -> None:
+    def holds_what_was_written(self):
         assert list(self.store.scan(LOWEST, HIGHEST)) == self._expected(LOWEST, HIGHEST)
 
-    def teardown(self) -> None:
+    def teardown(self):
         self.store.close()
 
 
-def test_behaves_as_a_sorted_dict(kind: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.nightly
+def test_behaves_as_a_sorted_dict(kind, request):
     machine = type("Machine", (_Machine,), {"kind": kind, "request": request})
-    run_state_machine_as_test(machine, settings=settings(max_examples=6, stateful_step_count=25))
+    run_state_machine_as_test(machine, settings=settings(max_examples=tries(6, 200), stateful_step_count=25))
 
 
-def test_closed_store_refuses_everything(store: OpenStore) -> None:
+def test_closed_store_refuses_everything(store):
     store.write([(b"a", b"1"), (b"b", b"2")])
     scan = store.scan(b"a", b"z")
     store.close()
@@ -203,14 +199,14 @@ def test_closed_store_refuses_everything(store: OpenStore) -> None:
             call()
 
 
-def test_puts_may_read_the_store_they_go_to(store: OpenStore) -> None:
+def test_puts_may_read_the_store_they_go_to(store):
     store.write([(b"a", b"1")])
     store.write((b"copy", value) for value in store.get_many([b"a"]) if value is not None)
     store.write((key + key, value) for key, value in store.scan(b"a", b"b"))
     assert store.get_many([b"copy", b"aa"]) == [b"1", b"1"]
 
 
-def test_many_pairs_and_large_values(store: OpenStore) -> None:
+def test_many_pairs_and_large_values(store):
     pairs = [(b"%05d" % number, b"v" if number % 1_000 else bytes(300_000)) for number in range(25_000)]
     store.write(iter(pairs))
     assert list(store.scan(b"0", b"9")) == pairs
@@ -218,8 +214,8 @@ def test_many_pairs_and_large_values(store: OpenStore) -> None:
     assert list(store.scan(b"0", b"9")) == []
 
 
-def test_bugs_of_ours_pass_as_they_are(store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def work() -> None:
+def test_bugs_of_ours_pass_as_they_are(store, monkeypatch):
+    def work():
         raise TypeError("a bug")
 
     with pytest.raises(TypeError, match="a bug"):
@@ -229,8 +225,8 @@ def test_bugs_of_ours_pass_as_they_are(store: OpenStore, monkeypatch: pytest.Mon
         store.get_many([b"a"])
 
 
-def test_after_a_failed_write_everything_is_refused(store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
+def test_after_a_failed_write_everything_is_refused(store, monkeypatch):
+    def fail(*_, **__):
         raise OSError(5, "the medium")
 
     monkeypatch.setattr(store.in_process.store, "write", fail)
@@ -243,12 +239,12 @@ def test_after_a_failed_write_everything_is_refused(store: OpenStore, monkeypatc
             call()
 
 
-def test_the_header_lies_before_every_range(store: OpenStore) -> None:
+def test_the_header_lies_before_every_range(store):
     assert list(store.scan(LOWEST, HIGHEST)) == []
     assert store.get_many([HEADER_KEY]) == [store.header.encode()]
 
 
-def test_memory_stores_are_apart() -> None:
+def test_memory_stores_are_apart():
     one, other = (open_store("memory:", fingerprint_scheme=SCHEME) for _ in range(2))
     one.write([(b"a", b"1")])
     assert other.get_many([b"a"]) == [None]
@@ -257,7 +253,7 @@ def test_memory_stores_are_apart() -> None:
     other.close()
 
 
-def test_a_store_in_memory_takes_so_much_and_no_more(tmp_path: Path) -> None:
+def test_a_store_in_memory_takes_so_much_and_no_more(tmp_path):
     below = open_store(f"sqlite:{tmp_path / 'store'}", fingerprint_scheme=SCHEME)
     for store in (overlaid(below, 10_000), open_store("memory:", fingerprint_scheme=SCHEME, room=10_000)):
         store.write((b"%03d" % number, b"v" * 100) for number in range(40))
@@ -268,7 +264,7 @@ def test_a_store_in_memory_takes_so_much_and_no_more(tmp_path: Path) -> None:
     assert below.closed
 
 
-def test_an_overlay_leaves_the_store_below_as_it_is(tmp_path: Path) -> None:
+def test_an_overlay_leaves_the_store_below_as_it_is(tmp_path):
     uri = f"sqlite:{tmp_path / 'store'}"
     before = [(b"a", b"1"), (b"b", b"2"), (b"c", b"3")]
     below = open_store(uri, fingerprint_scheme=SCHEME)
@@ -281,21 +277,19 @@ def test_an_overlay_leaves_the_store_below_as_it_is(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_was_read_lately_is_returned_as_it_is_now(
-    store: OpenStore, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reads: list[bytes] = []
+def test_what_was_read_lately_is_returned_as_it_is_now(store, kind, monkeypatch):
+    reads = []
     get_many = type(store).get_many
     monkeypatch.setattr(type(store), "get_many", lambda self, keys: reads.extend(keys) or get_many(self, keys))
     monkeypatch.setattr("dedup_middleware.stores.opened._RECENT_KEYS", 3)
     other = store if kind in ("memory", "overlay") else open_store(store.uri, fingerprint_scheme=SCHEME)
 
-    def fail() -> None:
+    def fail():
         other.write([(b"a", b"lost")])
         assert store.get_recent([b"a"]) == [b"lost"]
         raise KeyboardInterrupt
 
-    writes: list[tuple[list[tuple[bytes, bytes]], list[bytes]]] = [
+    writes = [
         ([(b"a", b"1")], []),
         ([(b"b", b"2")], [b"a"]),
         ([(b"a", b"3")], [b"a", b"b"]),
@@ -320,7 +314,7 @@ def test_what_was_read_lately_is_returned_as_it_is_now(
     other.close()
 
 
-def test_a_large_value_is_not_remembered(store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_value_is_not_remembered(store, monkeypatch):
     """A page can make values of half a megabyte: thousands of these would fill the memory."""
     reads: list[bytes] = []
     get_many = type(store).get_many
@@ -334,7 +328,7 @@ def test_a_large_value_is_not_remembered(store: OpenStore, monkeypatch: pytest.M
     assert reads == [b"a", b"b"]
 
 
-def test_openers_of_one_process_share(store: OpenStore, kind: str) -> None:
+def test_openers_of_one_process_share(store, kind):
     if kind in ("memory", "overlay"):
         return
     other = open_store(store.uri, fingerprint_scheme=SCHEME)
@@ -352,18 +346,18 @@ def test_openers_of_one_process_share(store: OpenStore, kind: str) -> None:
     again.close()
 
 
-def test_closing_while_another_thread_works(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_closing_while_another_thread_works(kind, tmp_path, request):
     """Many times: the worker gets a clear error from the very call that comes too late."""
     for turn in range(10):
         folder = tmp_path / str(turn)
         folder.mkdir()
         store = new_store(kind, folder, request)
         store.write((b"%03d" % number, b"v" * 100) for number in range(300))
-        ended: list[str] = []
+        ended = []
         # The third call of the work tells the other thread to close; from there on they race.
         busy = threading.Event()
 
-        def work(store=store, ended=ended, busy=busy) -> None:
+        def work(store=store, ended=ended, busy=busy):
             try:
                 while True:
                     store.get_many([b"%03d" % number for number in range(0, 300, 7)])

@@ -1,26 +1,19 @@
 """Random damage to the files of a store: it is refused, or what it returns was written."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
-from typing import TYPE_CHECKING
 
 import pytest
 
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import open_store
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 SCHEME = "test-scheme"
 BATCHES, KEYS = 120, 40
 
 
-def fill(uri: str, chance: random.Random) -> set[tuple[bytes, bytes]]:
+def fill(uri, chance):
     """Write batches in three openings, the last of which is not closed; return all pairs."""
     written = set()
     for turn in range(3):
@@ -36,7 +29,7 @@ def fill(uri: str, chance: random.Random) -> set[tuple[bytes, bytes]]:
     return written
 
 
-def read(uri: str) -> dict[bytes, bytes]:
+def read(uri):
     store = open_store(uri, fingerprint_scheme=SCHEME)
     try:
         found = dict(store.scan(b"0", b":"))
@@ -46,24 +39,22 @@ def read(uri: str) -> dict[bytes, bytes]:
     return found
 
 
-def flip(data: bytearray, chance: random.Random) -> None:
+def flip(data, chance):
     for _ in range(chance.choice([1, 8])):
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
 
 
-def cut(data: bytearray, chance: random.Random) -> None:
+def cut(data, chance):
     del data[chance.randrange(len(data)) :]
 
 
-def noise(data: bytearray, chance: random.Random) -> None:
+def noise(data, chance):
     start = chance.randrange(len(data))
     data[start : start + 4096] = chance.randbytes(len(data[start : start + 4096]))
 
 
 @pytest.mark.parametrize("damage", [flip, cut, noise])
-def test_nothing_is_returned_that_was_not_written(
-    uri: str, path: Path, tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
-) -> None:
+def test_nothing_is_returned_that_was_not_written(uri, path, tmp_path, damage):
     chance = random.Random(damage.__name__)
     written = fill(uri, chance)
     whole = tmp_path / "whole"
@@ -96,7 +87,7 @@ def test_nothing_is_returned_that_was_not_written(
     assert {len(text.splitlines()) for text in refusals} == {1}
 
 
-def test_a_log_that_is_cut_has_lost_its_newest_batches_and_no_others(engine: str, path: Path, tmp_path: Path) -> None:
+def test_a_log_that_is_cut_has_lost_its_newest_batches_and_no_others(engine, path, tmp_path):
     store = open_store(f"{engine}:{path}", fingerprint_scheme=SCHEME)
     store.write([(b"synced", b"1")], sync=True)
     log = max((path / "db").glob("*.log")).relative_to(path)

@@ -1,13 +1,10 @@
 """URIs of stores: which are valid, and how the others are refused."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from engines import ENGINES, need
@@ -26,9 +23,6 @@ from dedup_middleware.stores import (
     uri_at,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 @pytest.mark.parametrize(
     ("uri", "parts"),
@@ -42,11 +36,11 @@ if TYPE_CHECKING:
         ("memory:", ("memory", "")),
     ],
 )
-def test_good_uris(uri: str, parts: tuple[str, str]) -> None:
+def test_good_uris(uri, parts):
     assert parse_uri(uri) == parts
 
 
-def test_bad_uris() -> None:
+def test_bad_uris():
     uris = [
         "", ":", "leveldb", "/a/b", "LevelDB:/a", "tarantool://localhost", "C:\\store",
         "leveldb:", "sqlite: ", "memory:x", "sqlite:///a", "leveldb://a", "sqlite:a\nb", "leveldb:a\0b",
@@ -61,7 +55,7 @@ def test_bad_uris() -> None:
             assert len(text.splitlines()) == 1, uri
 
 
-def refusal(use: Callable[[str], object], uri: str) -> str:
+def refusal(use, uri):
     """Return the text with which *use* refuses *uri*; empty where it does not."""
     try:
         use(uri)
@@ -70,22 +64,12 @@ def refusal(use: Callable[[str], object], uri: str) -> str:
     return ""
 
 
-def test_unknown_scheme_says_what_is_allowed() -> None:
+def test_unknown_scheme_says_what_is_allowed():
     with pytest.raises(ConfigError, match=r"leveldb:PATH, .*, redis://HOST, rediss://HOST or memory:"):
         open_store("shelve:x", fingerprint_scheme="x")
 
 
-@pytest.mark.parametrize(
-    "uri",
-    ["other://user:geheim@host/0", "other://ge/heim@host", "other:/user:geheim@host", "other:host?password=geheim"],
-)
-def test_password_is_not_repeated(uri: str) -> None:
-    with pytest.raises(ConfigError, match="DEDUP_STORE='other:…' is not a valid") as caught:
-        parse_uri(uri)
-    assert "heim" not in str(caught.value)
-
-
-def test_a_path_is_that_of_the_store_that_is_there(backend: str, uri: str, path: Path, tmp_path: Path) -> None:
+def test_a_path_is_that_of_the_store_that_is_there(backend, uri, path, tmp_path):
     open_store(uri, fingerprint_scheme="x").close()
     assert uri_at(str(path)) == f"{backend}:{path}"
     assert uri_at(f"{path}?memory=8MB") == resolved_uri(f"{backend}:{path}?memory=8MB") == f"{uri}?memory=8MB"
@@ -94,7 +78,7 @@ def test_a_path_is_that_of_the_store_that_is_there(backend: str, uri: str, path:
     assert uri_at(f"{tmp_path}/notes/x") == f"{default_backend()}:{tmp_path}/notes/x"
 
 
-def test_without_plyvel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_plyvel(monkeypatch, tmp_path):
     need("rocksdb")
     monkeypatch.setitem(sys.modules, "plyvel", None)
     assert default_backend() == "rocksdb"
@@ -109,9 +93,7 @@ def test_without_plyvel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("scheme", ENGINES)
-def test_a_crawl_passes_through_without_the_library_of_its_default_store(
-    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_passes_through_without_the_library_of_its_default_store(scheme, tmp_path, monkeypatch):
     """Another Python, which has a wheel of it, has made the store."""
     need(scheme)
     uri = f"{scheme}:{tmp_path / 'store'}"
@@ -125,7 +107,7 @@ def test_a_crawl_passes_through_without_the_library_of_its_default_store(
         asyncio.run(open_for_crawl(named, asyncio.sleep))
 
 
-def test_engines_are_imported_when_they_are_used() -> None:
+def test_engines_are_imported_when_they_are_used():
     ours = {*ENGINES.values(), "redis", *(f"dedup_middleware.stores.{name}" for name in (*ENGINES, "sqlite", "redis"))}
     program = f"import sys, dedup_middleware.stores; assert not {ours} & set(sys.modules)"
     root = str(Path(dedup_middleware.__file__).parents[1])
@@ -148,7 +130,7 @@ def test_engines_are_imported_when_they_are_used() -> None:
         ("redis://localhost.example.org", ["used without a password and without TLS"]),
     ],
 )
-def test_a_server_that_others_can_reach_is_warned_of(monkeypatch, uri: str, expected: list[str]) -> None:
+def test_a_server_that_others_can_reach_is_warned_of(monkeypatch, uri, expected):
     engine = pytest.importorskip("dedup_middleware.stores.redis")
     monkeypatch.delenv(engine.PASSWORD, raising=False)
     caution = engine.address(uri).caution
