@@ -101,7 +101,7 @@ def focused(browser):
     return str(browser.run("return document.activeElement.textContent"))
 
 
-def faults(browser: Browser, *rules: str) -> list[dict[str, Any]]:
+def faults(browser, *rules):
     """Return the violations that axe-core finds, by all its rules or by *rules*."""
     browser.run(AXE)
     options = {"runOnly": rules} if rules else {}
@@ -241,9 +241,7 @@ class TestCrawls:
         assert len(texts(started, rows)) == 0
         assert started.console() == []
 
-    def test_pages_that_are_new_or_were_not_seen_are_counted_and_the_first_listed(
-        self, started: Browser, tmp_path: Path
-    ):
+    def test_pages_that_are_new_or_were_not_seen_are_counted_and_the_first_listed(self, started, tmp_path):
         with closing(RecordLog(tmp_path / "log.jsonl")) as log:
             for crawl, urls in (("one", range(3)), ("two", range(2, 25))):
                 time = "2026-11-18T06:00:00.000+00:00"
@@ -270,7 +268,7 @@ class TestCrawls:
         )
         assert texts(started, "#changes .since li") == [], "only of the last two crawls"
 
-    def test_duplicates_are_first_and_kept_pages_have_three_colours(self, browser: Browser):
+    def test_duplicates_are_first_and_kept_pages_have_three_colours(self, browser):
         assert browser.run("return document.querySelector('main > section').id") == "drops"
         kept = ("new", "related", "unchanged")
         colours = [browser.run(f"{script('text.js', 'charts.js')} return colour('pages_{name}')") for name in kept]
@@ -278,7 +276,7 @@ class TestCrawls:
         css = (Path(page.__file__).parent / "report.css").read_text(encoding="utf8")
         assert all(f".pages_{name} {{ --group" in css for name in kept)
 
-    def test_the_settings_of_each_crawl_are_there(self, browser: Browser):
+    def test_the_settings_of_each_crawl_are_there(self, browser):
         assert texts(browser, "#settings code") == ["DEDUP_THRESHOLD = 0.75"]
         assert "dedup-middleware 0.1.0" in texts(browser, "#settings h3")[0]
         assert len(texts(browser, "#crawls tbody tr")) == 3
@@ -639,7 +637,7 @@ class TestLooks:
         assert tops == sorted(tops)
         assert len({*tops}) == 4
 
-    def test_axe_finds_no_violation(self, browser: Browser):
+    def test_axe_finds_no_violation(self, browser):
         search(browser, COPIER)
         browser.run("document.querySelectorAll('details').forEach((each) => (each.open = true))")
         assert faults(browser) == []

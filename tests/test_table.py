@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import pytest
@@ -125,11 +126,15 @@ PAIRS = {
 ELSEWHERE = {Kind.TOO_LONG}
 
 
+#: Those of the text, for the other texts, in another order than its sentences have.
+WORDS = sorted({word for line in TOLD for word in re.findall(r"[a-z]{3,}", line)})
+
+
 def verdict(original, page, relation, *, reworded="keep"):
     """Return the verdict on a *page* after its *original*, in a store that knows the words of other texts."""
     with Deduplicator(reworded=reworded) as dedup:
         for number in range(24):
-            told = (*story(number), "The scaffolding was there for a day, on which nobody was.", SITES)
+            told = (*story(number), " ".join(WORDS[number::24]), SITES)
             host = "one.example" if number % 2 else "two.example"
             dedup.add(f"http://{host}/other/{number}", Told(told, f"Story {number} of this week").html)
         assert dedup.add(ORIGINAL, original.html, original.item).verdict == "new"

@@ -77,10 +77,6 @@ class Comparison(NamedTuple):
         return frozenset(edit.line for edit in self.edits) - own
 
 
-def _never(_: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """What is known beside two texts."""
@@ -89,9 +85,9 @@ class Context:
     """Returns a function that returns whether a word, as written, stands in another text; ``None`` with few texts."""
     counts: Callable[[str], bool] | None = None
     """Returns whether a sentence of the text counts; boilerplate does not."""
-    is_sites: Callable[[str], bool] = _never
+    is_sites: Callable[[str], bool] = lambda _: False
     """Returns whether a short line of the text is its site's; the next one, of the original."""
-    is_originals: Callable[[str], bool] = _never
+    is_originals: Callable[[str], bool] = lambda _: False
     has_frame: bool = False
     """Whether what stands at the edges of the text may be no part of it."""
     allowed: AbstractSet[Kind] | None = None
@@ -274,18 +270,12 @@ class _Alignment:
 
     @cached_property
     def vocabulary(self) -> Callable[[str], bool] | None:
-        """Whether a folded word stands in another text; ``None`` if half of the original's words do not.
-
-        Then the other texts are few, or in another language, where "schön" may be no word and "schon" one.
-        """
+        """Whether a folded word is in another text; ``None`` if most of the original's are not: of another language."""
         if (known := self.known) is None:
             return None
-
-        def stands(word: str) -> bool:
-            return known(word) or known(word.title())
-
         words = [word for word in self.original.words if are_letters(word)]
-        return stands if 2 * sum(map(stands, words)) >= len(words) else None
+        is_known = [known(word) or known(word.title()) for word in words]
+        return (lambda word: known(word) or known(word.title())) if 2 * sum(is_known) >= len(words) else None
 
     def comparison(self) -> Comparison:
         """Return the edits, in the order of the text; none of a text of which the original has little."""
