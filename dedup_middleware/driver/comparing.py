@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.page_changes import item_changes
-from dedup_middleware.model import Rejection, Unchanged, VerdictKind
+from dedup_middleware.items.reading import content_of
+from dedup_middleware.model import Changes, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, within
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from dedup_middleware.items.reading import ItemCheck
     from dedup_middleware.model import StoredPage
     from dedup_middleware.visits.visit import Visit
+
+# Of a page whose items all have keys: no item of another page repeats one that is judged by its key.
+_NOTHING = content_of([])
 
 
 def compare_with_itself(
@@ -32,8 +36,10 @@ def compare_with_itself(
     own = _own(visit, index)
     if own is None or own.item_content is None or visit.claimed is None:
         return
-    texts = visit.item_texts or [check.read(visit.claimed, item, visit.budget) for item in visit.held]
-    changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
+    texts, changes = visit.item_texts, Changes()
+    if not visit.claimed.is_keyed:
+        texts = texts or [check.read(visit.claimed, item, visit.budget) for item in visit.held]
+        changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
     if changes:
         visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
         if visit.stored is not None:
@@ -63,8 +69,16 @@ def item_verdict(
 
     def rejects(original: StoredPage) -> Rejection | None:
         # What the items of an open claim contain, and which feeds have them, is known once it has ended.
-        is_missing = not original.pending and not original.kept.has_reached(wanted)
-        return Rejection(Reason.ORIGINAL_MISSING_FROM_FEED) if is_missing else None
+        if original.pending:
+            return None
+        if original.item_content == _NOTHING:
+            return Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT)
+        return None if original.kept.has_reached(wanted) else Rejection(Reason.ORIGINAL_MISSING_FROM_FEED)
+
+    if page.is_keyed:
+        assert match is not None
+        rejection = rejects(match.original)
+        return ItemVerdict(verdict, repeats=rejection is None, rejection=rejection)
 
     with visit.budget:
         text = check.read(page, item, visit.budget)

@@ -34,7 +34,8 @@ class SharedIndex(Index):
         changes = PageWrite(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         changes.replace([], claimed.number, claimed, page.suppressed, page.note)
-        changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
+        text = None if page.is_keyed else schema.encode_text(page.paragraphs, TEXT_LIMIT)
+        changes.put_claim(claimed, self.store.worker, text)
         changes.write()
         self.open_claims.touch(claimed)
         return claimed

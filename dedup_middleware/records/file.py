@@ -120,7 +120,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
     is_item: bool = False
-    """Whether it is of an item that was checked by itself, because the page at ``url`` cannot be."""
+    """Whether it is of an item that was checked by itself, by its key, or because the page at ``url`` cannot be."""
+    key: str = ""
+    """The key of the item, where ``DEDUP_KEY`` names its fields; at most 200 characters."""
     items_dropped: int = 0
     items_kept: int = 0
     items_would_drop: int = 0

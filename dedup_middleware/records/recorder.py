@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -16,7 +13,7 @@ from dedup_middleware.common.budget import Budget
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.items.reading import field_of
-from dedup_middleware.model import Standing, VerdictKind
+from dedup_middleware.model import Standing, VerdictKind, now_exactly
 from dedup_middleware.reasons import Outcome, Reason, message_of
 from dedup_middleware.records.counts import Counts
 from dedup_middleware.records.file import (
@@ -99,7 +96,7 @@ class RecordMaker:
         verdict, match, standing = visit.verdict, visit.verdict.match, visit.standing
         reason = _reason(visit, standing)
         record = Record(
-            time=_now(),
+            time=now_exactly(),
             spider=self._spider,
             crawl=self._crawl,
             url=visit.url,
@@ -109,6 +106,7 @@ class RecordMaker:
             message=message_of(reason),
             original_is_earlier=visit.is_duplicate and match is not None and self._is_earlier(match.original),
             is_item=visit.is_item and not visit.released,
+            key=visit.key,
             items_dropped=visit.items_dropped,
             items_kept=visit.items_kept,
             items_would_drop=visit.items_would_drop + visit.items_tagged if visit.is_duplicate else 0,
@@ -195,7 +193,7 @@ class Recorder(RecordMaker):
 
     def gone(self, url: str) -> None:
         """Count and record that the page at *url*, which the store has, is gone."""
-        record = Record(_now(), self._spider, self._crawl, url, VerdictKind.GONE.value)
+        record = Record(now_exactly(), self._spider, self._crawl, url, VerdictKind.GONE.value)
         for name, number in self.counts.add(record):
             self._listener.count(name, number)
         self._write(record)
@@ -220,7 +218,7 @@ class Recorder(RecordMaker):
     def close(self) -> None:
         """Write that the crawl has ended, and close the file."""
         if self._end is not None:
-            self._end.time = _now()
+            self._end.time = now_exactly()
             self._write(self._end)
         if self._log is not None:
             try:
@@ -265,19 +263,11 @@ def _cut(text: str) -> str:
 
 
 def _reason(visit: Visit, standing: Standing | None) -> str:
+    if visit.items_keyed and not visit.items:
+        return str(Reason.ITEMS_HAVE_KEYS)
     if visit.items_are_checked:
         return str(Reason.ITEMS_CHECKED)
     return visit.verdict.reason if standing is None else standing.reason
-
-
-def _now() -> str:
-    milliseconds = time.time_ns() // 1_000_000
-    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}+00:00"
-
-
-@lru_cache(maxsize=1)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 #: Fewer pages of a host prove nothing.

@@ -111,8 +111,8 @@ class Drops:
         match, has_items = visit.verdict.match, visit.items_dropped or visit.items_kept
         # After a failure, copies of claims that are still open are kept, too: these have no page yet.
         is_one = visit.is_duplicate and not visit.original_is_pending and not visit.written_for
-        if is_one and has_items and match is not None and visit.page is not None:
-            self._index.atomically(self._index.remember_duplicate, visit.page, match, is_dropped=False)
+        if is_one and has_items and match is not None and (page := visit.as_copy) is not None:
+            self._index.atomically(self._index.remember_duplicate, page, match, is_dropped=False)
 
     def make_room(self, added: int) -> None:
         """Remove the oldest dropped items beyond the bounds, now that *added* bytes were written."""
