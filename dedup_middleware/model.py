@@ -463,5 +463,7 @@ class Verdict:
     """What has changed on a page that the store has; nothing if it has not."""
     moved: StoredPage | None = None
     """The page as it is stored under its former URL, where it has moved."""
+    known: tuple[StoredPage, ...] = field(default=(), repr=False)
+    """Of an item with a key: what the store and the open claims have with that key."""
     candidates: tuple[Match, ...] = field(default=(), repr=False)
     """Of a duplicate that is not judged yet: the originals that it may repeat, the best first."""

@@ -194,9 +194,8 @@ class Deduplication:
         if not may_claim or visit.is_duplicate or not visit.can_be_original:
             return None
         if visit.page is not None and visit.page.is_keyed:
-            # Other pages may give it at the same time: also one that is unchanged is owned by the first.
-            item = keyed.claimed_as(visit.page, visit.verdict, self.index)
-            return item, self.index.claim(item)
+            # Also one that is unchanged, which other pages may give at the same time.
+            return keyed.claim(visit.page, visit.verdict, self.index)
         own = None
         if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None and visit.verdict.moved is None:
             # An unchanged original owns its text already.
@@ -510,7 +509,8 @@ class Deduplication:
         if not has_items or visit.is_list:
             self.void(visit)
             return
-        visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))
+        if (standing := self.recorder.standing(visit)) != visit.claimed.standing:
+            visit.claimed = replace(visit.claimed, standing=standing)
         visit.claim = after(visit.claim, Event.DELIVER)
         self.durability.delivered(visit)
 

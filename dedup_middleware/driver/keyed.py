@@ -24,56 +24,53 @@ def page_of(key: ItemKey, item: Any, url: str, run: str, check: ItemCheck) -> Pa
 
     `UncheckableError` for an item that cannot be read.
     """
-    digest, content = check.exact(item, url)
+    digest, content = check.exact(item, url, key.paths)
     values = key.identity_with(digest)
     identities = key.identity, values, key.identity_with(digest, url.encode("utf8", "surrogatepass"))
     return Page(url, identities, Fingerprint({}, digest), (), run, source=KEYED, item_content=content)
 
 
 def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool]) -> Verdict:
-    """Return the verdict on a keyed *page*. One read, and one or two more if the store has its key.
+    """Return the verdict on a keyed *page*. One read, and another one if there is something with its key.
 
     *is_earlier* returns whether only earlier crawls have kept a stored page.
     """
-    known = _known(page, index)
-    here = [each for each in known if each.pending or not is_earlier(each)]
-    same = [each for each in known if each.digest == page.fingerprint.digest]
-    of_crawl = [each for each in here if each in same]
-    if of_crawl:
-        match = Match(min(of_crawl, key=lambda each: each.pending), 1.0, frozenset())
-        return Verdict(VerdictKind.DUPLICATE, match)
+    known = (*index.kept_at(page.identities[:2]),)
+    eligible = [each for each in known if _is_eligible(each, page, index)]
+    same = [each for each in eligible if each.digest == page.fingerprint.digest]
+    here = [each for each in eligible if each.pending or not is_earlier(each)]
+    # What is durable comes first.
+    if of_crawl := sorted((each for each in same if each in here), key=lambda each: each.pending):
+        return Verdict(VerdictKind.DUPLICATE, Match(of_crawl[0], 1.0, frozenset()), known=known)
     reason = Reason.KEY_GIVEN_TWICE if here else ""
     if same:
-        return Verdict(VerdictKind.UNCHANGED, reason=reason)
-    if not known:
-        return Verdict(VerdictKind.NEW)
-    before = next((each for each in (*here, *known) if page.identities[0] in each.identities), known[0])
-    return Verdict(VerdictKind.CHANGED, reason=reason, changes=_changes(page.item_content, before, index))
+        return Verdict(VerdictKind.UNCHANGED, reason=reason, known=known)
+    if not eligible:
+        return Verdict(VerdictKind.NEW, known=known)
+    before = next((each for each in (*here, *eligible) if page.identities[0] in each.identities), eligible[0])
+    assert page.item_content is not None
+    changes = _changes(page.item_content, before, index)
+    return Verdict(VerdictKind.CHANGED, reason=reason, changes=changes, known=known)
 
 
-def claimed_as(page: Page, verdict: Verdict, index: Index) -> Page:
-    """Return a keyed *page* as it is stored: it takes the place of what has its values, or else its key.
+def claim(page: Page, verdict: Verdict, index: Index) -> tuple[Page, StoredPage]:
+    """Open the claim of a keyed *page* with this *verdict*; return the page as it is stored, and its claim.
 
-    The values that a crawl gives second have a place of their own, so that each repetition of either is found.
+    It takes the place of what has its values, or else its key. The values that a crawl gives second have a place of
+    their own, so that each repetition of either is found.
     """
-    match, (key, values, _) = verdict.match, page.identities
-    same = match.original if match else None
-    if verdict.kind is VerdictKind.UNCHANGED:
-        same = next((each for each in _known(page, index) if each.digest == page.fingerprint.digest), None)
-    if same is not None:
-        return replace(page, identities=same.identities)
-    return replace(page, identities=(values if verdict.reason == Reason.KEY_GIVEN_TWICE else key,))
+    key, values, _ = page.identities
+    same = (
+        each for each in verdict.known if each.digest == page.fingerprint.digest and _is_eligible(each, page, index)
+    )
+    place = next((each.identities for each in same), (values if verdict.reason == Reason.KEY_GIVEN_TWICE else key,))
+    page = replace(page, identities=place)
+    own = [each for each in verdict.known if not each.pending and place[0] in each.identities]
+    return page, index.claim(page, own)
 
 
-def _known(page: Page, index: Index) -> list[StoredPage]:
-    """Return what the store and the open claims have with the key of *page*, and with its key and values."""
-    identities = page.identities[:2]
-    found = index.kept_at(identities)
-    return [
-        each
-        for each in found
-        if index.eligibility.has(each, page.run) and not index.overrides.mark(page.identities, each.identities)
-    ]
+def _is_eligible(known: StoredPage, page: Page, index: Index) -> bool:
+    return index.eligibility.has(known, page.run) and not index.overrides.mark(page.identities, known.identities)
 
 
 def _changes(content: ItemContent, before: StoredPage, index: Index) -> Changes:

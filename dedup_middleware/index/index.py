@@ -114,9 +114,12 @@ class Index(Lookup):
 
     # --- claims
 
-    def claim(self, page: Page) -> StoredPage:
-        """Open a claim: *page* owns its text from now on. Returns it under its pending number. Within `atomically`."""
-        own = self._looked_up(page)
+    def claim(self, page: Page, own: list[StoredPage] | None = None) -> StoredPage:
+        """Open a claim: *page* owns its text from now on. Returns it under its pending number. Within `atomically`.
+
+        *own* is what the store has under its identities, if that is known.
+        """
+        own = self._looked_up(page) if own is None else own
         claimed = self.open_claims.add(page, self.host_mark(page.url))
         if self.beside is not None:
             self.beside.claimed(claimed.number, page.note)

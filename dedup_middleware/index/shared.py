@@ -29,7 +29,7 @@ class SharedIndex(Index):
 
     # --- claims
 
-    def claim(self, page: Page) -> StoredPage:
+    def claim(self, page: Page, own: list[StoredPage] | None = None) -> StoredPage:  # noqa: ARG002 - see Index
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
         changes = PageWrite(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)

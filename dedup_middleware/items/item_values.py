@@ -194,7 +194,7 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
 def is_of_fetch(path: str, text: str, url: str, now: float) -> bool:
     """Return whether *text* at *path* is incidental, or leads to the page at *url*; never of a text that is long."""
     if is_url(text):
-        return is_same_address(text, url) or is_incidental(innermost(path), text, url, now)
+        return is_incidental(innermost(path), text, url, now) or is_same_address(text, url)
     return not is_long(text) and is_incidental(innermost(path), text, url, now)
 
 

@@ -26,6 +26,8 @@ class ItemKey(NamedTuple):
     """As records show it: ``17``, ``["17","acme"]``, after the class of the item if that is not dict."""
     identity: bytes
     """16 bytes that are equal for the same values, of the same types, in one class of items and one spider."""
+    paths: Sequence[str]
+    """Its fields."""
 
     def identity_with(self, *parts: bytes) -> bytes:
         """Return the identity of this key together with these *parts*."""
@@ -84,7 +86,9 @@ class ItemKeys:
         identity = blake2b(named + written, digest_size=16, person=b"key").digest()
         text = _shown(values, written) if name == _DICT else f"{name} {_shown(values, written)}"
         # A page may make it as long as it likes.
-        return ItemKey(text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 40]}… {identity.hex()}", identity)
+        return ItemKey(
+            text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 40]}… {identity.hex()}", identity, paths
+        )
 
 
 def _value_at(item: Any, path: str) -> Any:

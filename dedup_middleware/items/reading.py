@@ -107,10 +107,10 @@ class ItemCheck:
         raw = tuple(text for text in texts if is_markup(text) or not any(map(str.isalnum, text)))
         return ItemText(budget.watched(tuple(prose)), short, fingerprint, _names(texts, page), raw)
 
-    def exact(self, item: Any, url: str) -> tuple[bytes, ItemContent]:
+    def exact(self, item: Any, url: str, key: Sequence[str]) -> tuple[bytes, ItemContent]:
         """Return 8 bytes that change with any character of what *item* of the page at *url* contains, and its content.
 
-        What comes from the fetch does not count. The digest of the content is its short values, a line each.
+        What comes from the fetch does not count, nor do the fields of its *key*. The digest of the content is its short values, a line each.
         `UncheckableError` as for :meth:`read`.
         """
         now, size, written, shown, texts = time.time(), 0, list[tuple[str, str]](), list[str](), list[str]()
@@ -120,7 +120,7 @@ class ItemCheck:
             except ValueError as error:  # more digits than Python writes
                 raise UncheckableError(Reason.UNREADABLE_ITEM) from error
             size += len(text)
-            if self._fields is None and is_of_fetch(field, text, url, now):
+            if field in key or (self._fields is None and is_of_fetch(field, text, url, now)):
                 continue
             if is_long(text) and not is_url(text):
                 text = "\n".join(line for line in text.split("\n") if not is_age(line))
