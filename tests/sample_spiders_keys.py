@@ -73,7 +73,7 @@ class FromStart(scrapy.Spider):
 
 
 class Shop(scrapy.Spider):
-    """Crawls lists of cards, the products behind them, whose URLs have a session, and an API with thirty rows a page."""
+    """Crawls lists of cards, the products behind them, whose URLs have a session, and an API with rows of both."""
 
     name = "shop"
     url = ""
@@ -105,3 +105,22 @@ class Shop(scrapy.Spider):
     def parse_api(self, response):
         for row in response.json()["rows"]:
             yield {**row, "url": response.url}
+
+
+class Plain(scrapy.Spider):
+    """Yields an item with a key from one page, and two without from another."""
+
+    name = "plain"
+    steps = ()
+
+    async def start(self):
+        first, second = self.steps
+        yield scrapy.Request(first["url"], self.parse_keyed, cb_kwargs={"second": second["url"]})
+
+    def parse_keyed(self, response, second):
+        yield {"id": 1, "text": " ".join(response.css("p::text").getall())}
+        yield scrapy.Request(second, self.parse_plain)
+
+    def parse_plain(self, response):
+        yield {"text": "\n".join(response.css("p::text").getall())}
+        yield {"nothing": response.url}

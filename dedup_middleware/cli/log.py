@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_page_filter(parser)
     add_crawl_option(parser)
+    parser.add_argument("--key", metavar="KEY", help="all records of the items with this key")
     parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="minimum score, 0 to 1 (default: 0)")
     parser.add_argument("--all", action="store_true", help="include new, unchanged and unchecked pages")
 
@@ -32,12 +33,17 @@ def run(call: Call) -> None:
     config, opts, counts = call.config, call.opts, Counts()
     log = log_of(config)
     wanted = RecordFilter.of(
-        config, opts.host, opts.original, crawl=crawl_named(log, opts.crawl), min_score=opts.min_score
+        config,
+        opts.host,
+        opts.original,
+        crawl=crawl_named(log, opts.crawl),
+        min_score=opts.min_score,
+        key=opts.key,
     )
     has_found = False
     for record in Records(log, wanted):
         counts.add(record)
-        if opts.all or record.is_duplicate or record.is_related:
+        if opts.all or opts.key or record.is_duplicate or record.is_related:
             has_found = True
             print(record.to_line() if opts.json else record_text(record, columns()))
     if has_found:

@@ -16,10 +16,10 @@ from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.items.item_values import (
     WEB,
     Value,
-    item_fields,
     is_long,
     is_of_fetch,
     is_url,
+    item_fields,
     item_values,
     prose_in,
     short_values,
@@ -110,8 +110,8 @@ class ItemCheck:
     def exact(self, item: Any, url: str, key: Sequence[str]) -> tuple[bytes, ItemContent]:
         """Return 8 bytes that change with any character of what *item* of the page at *url* contains, and its content.
 
-        What comes from the fetch does not count, nor do the fields of its *key*. The digest of the content is its short values, a line each.
-        `UncheckableError` as for :meth:`read`.
+        What comes from the fetch does not count, nor do the fields of its *key*. The digest of the content is its short
+        values, a line each. `UncheckableError` as for :meth:`read`.
         """
         now, size, written, shown, texts = time.time(), 0, list[tuple[str, str]](), list[str](), list[str]()
         for field, value in item_values(item, self._fields):

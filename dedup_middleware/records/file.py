@@ -139,6 +139,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The same of the original, as it was then."""
 
     @property
+    def thing(self) -> str:
+        """What is followed from crawl to crawl: the key of an item, behind ``key``, else the URL of a page."""
+        return f"{_KEY}{self.key}" if self.key else self.url
+
+    @property
     def host(self) -> str:
         """The host of ``url``, without port; empty for a URL that has none."""
         return host_of(self.url)
@@ -166,6 +171,15 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     def as_dict(self) -> dict[str, Any]:
         """Return all fields as plain values."""
         return asdict(self) | {"changes": None if self.changes is None else asdict(self.changes)}
+
+
+# How things that are no pages begin: no URL has a space.
+_KEY = "key "
+
+
+def key_of(thing: str) -> str:
+    """Return the key in a `Record.thing`; empty for a page."""
+    return thing.removeprefix(_KEY) if thing.startswith(_KEY) else ""
 
 
 _encoder = msgspec.json.Encoder()
@@ -407,6 +421,11 @@ def last_crawl_line(path: Path) -> CrawlLine | None:
     return next((line for line in _from_the_end(path) if isinstance(line, CrawlLine)), None)
 
 
+def is_named(key: str, text: str) -> bool:
+    """Return whether a person may mean the *key* of a record by *text*: all of it, or without its class or quotes."""
+    return bool(key) and text in {named for each in (key, key.partition(" ")[2]) for named in (each, each.strip('"'))}
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
     """Chooses records and dropped items: those that match all of these."""
@@ -421,6 +440,8 @@ class RecordFilter:
     """More than its score."""
     url: str | None = None
     """Of the page, as records have it."""
+    key: str | None = None
+    """Of the item, as records have it, or without its class or quotes."""
 
     @classmethod
     def of(
@@ -433,8 +454,8 @@ class RecordFilter:
     @property
     def needle(self) -> tuple[bytes, bool]:
         """What the line of such a record contains, the rarest of what is known; and whether in lower case."""
-        if url := self.url or self.original:
-            return as_written(url), False
+        if text := self.url or self.original or self.key:
+            return as_written(text), False
         if self.host:
             return as_written(self.host), True
         return (as_written(self.crawl), False) if self.crawl else (b"{", False)
@@ -445,6 +466,8 @@ class RecordFilter:
             return False
         found = (record.url, record.original_url, record.crawl)
         if any(value and value != has for value, has in zip((self.url, self.original, self.crawl), found, strict=True)):
+            return False
+        if self.key and (not isinstance(record, Record) or not is_named(record.key, self.key)):
             return False
         return self.min_score <= (record.score or 0.0) < self.below
 

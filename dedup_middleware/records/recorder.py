@@ -172,6 +172,7 @@ class Recorder(RecordMaker):
         self._listener = listener
         self._fail = fail
         self._alarms: Alarms | None = Alarms(listener, preferences)
+        self._has_warned_of_key = False
 
     def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
@@ -184,6 +185,12 @@ class Recorder(RecordMaker):
             self._listener.count(name, number)
         if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.released:
             self._write(record)
+        if visit.verdict.reason == Reason.KEY_GIVEN_TWICE and not self._has_warned_of_key:
+            self._has_warned_of_key = True
+            self._listener.warn(
+                f"this crawl has given the key {visit.key} twice, with other values, and keeps both; so it does with all "
+                "such keys. If they name two things, add a field to DEDUP_KEY"
+            )
         if self._alarms is not None and not visit.released:
             try:
                 self._alarms.finished(visit)

@@ -58,7 +58,7 @@ class Tallies:
     def add(self, record: Record) -> None:
         """Take *record* into account."""
         self.records += 1
-        before = self._last.pop(record.url, None)
+        before = None if record.key else self._last.pop(record.url, None)
         if before is not None and record.outcome == _RELEASED:
             self._add_repeat(before, -1)
             self.released.add(record.url)

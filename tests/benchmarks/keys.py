@@ -19,7 +19,7 @@ from dedup_middleware.model import Action
 from dedup_middleware.settings import Config
 from dedup_middleware.visits.visit import Fate, Visit
 
-WORDS = "amber birch cedar dune elm fern grove hazel iris juniper".split()
+WORDS = ["amber", "birch", "cedar", "dune", "elm", "fern", "grove", "hazel", "iris", "juniper"]
 
 
 def item_of(number: int, price: int = 0) -> tuple[str, dict[str, object]]:
@@ -71,7 +71,8 @@ def main() -> None:
             files = [each for each in (path, *path.rglob("*")) if each.is_file()]
             size = sum(each.stat().st_size for each in files)
             print(
-                f"{what:<10} {spent / options.items * 1e3:.3f} ms an item, {size / options.items:.0f} B a key, {verdicts}"
+                f"{what:<10} {spent / options.items * 1e3:.3f} ms an item, {size / options.items:.0f} B a key, "
+                f"{verdicts}"
             )
 
 
