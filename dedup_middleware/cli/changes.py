@@ -78,7 +78,7 @@ def _text(found: Iterable[PageChange]) -> str:
     for change in found:
         counts[change.kind] += 1
         url = change.url if change.moved_from is None else f"{change.moved_from} -> {change.url}"
-        url = f"{change.key}  {url}" if change.key else url
+        url = f"{change.key} {url}" if change.key else url
         if change.kind not in {UNCHANGED, NOT_COMPARED}:
             record = change.record
             copy = f" repeats {record.original_url}" if record is not None and record.is_duplicate else ""

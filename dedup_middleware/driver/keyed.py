@@ -59,6 +59,8 @@ def claim(page: Page, verdict: Verdict, index: Index) -> tuple[Page, StoredPage]
     It takes the place of what has its values, or else its key. The values that a crawl gives second have a place of
     their own, so that each repetition of either is found.
     """
+    if len(page.identities) == 1:  # of a copy that is released, which is a thing beside its original
+        return page, index.claim(page)
     key, values, _ = page.identities
     same = (
         each for each in verdict.known if each.digest == page.fingerprint.digest and _is_eligible(each, page, index)

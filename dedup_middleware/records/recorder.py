@@ -188,8 +188,8 @@ class Recorder(RecordMaker):
         if visit.verdict.reason == Reason.KEY_GIVEN_TWICE and not self._has_warned_of_key:
             self._has_warned_of_key = True
             self._listener.warn(
-                f"this crawl has given the key {visit.key} twice, with other values, and keeps both; so it does with all "
-                "such keys. If they name two things, add a field to DEDUP_KEY"
+                f"this crawl has given the key {visit.key} twice, with other values, and keeps both; so it does "
+                "with all such keys. If they name two things, add a field to DEDUP_KEY"
             )
         if self._alarms is not None and not visit.released:
             try:
