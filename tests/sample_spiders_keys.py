@@ -97,7 +97,7 @@ class Shop(scrapy.Spider):
         for variant in response.css("tr"):
             yield {
                 "product_id": variant.attrib["data-id"],
-                "name": response.css("h1::text").get(),
+                "name": variant.css("td::text").get().strip(),
                 "price": variant.css("b::text").get(),
                 "url": response.url,
             }

@@ -8,6 +8,7 @@ from collections import Counter
 from decimal import Decimal
 
 import pytest
+from keyed_shop import VARIANTS, serve
 from local_site import Answer
 from prose import article, blog, story
 from test_commands import run_here
@@ -385,3 +386,29 @@ def test_a_program_names_things_too():
         assert (changed.verdict, changed.reason) == ("changed", "key_given_twice")
         assert changed.changes.values == [("price", "10", "12")]
         assert dedup.keep("http://a.example/4", item={"id": 1, "price": 12}).reason == "kept_on_request"
+
+
+# --- a shop
+
+
+def test_a_shop_has_each_product_once_and_the_second_crawl_what_has_changed(site, crawl):
+    """Fewer of all than in tests/benchmarks/keys.py, which has the same shop in its size."""
+    first, settings = dict.fromkeys(range(30), 10), {"DEDUP_KEY": ["product_id"]}
+    outcome = crawl("sample_spiders_keys.Shop", url=serve(site, first, "a"), settings=settings, folder="a")
+    assert Counter(item["product_id"] for item in outcome.items) == dict.fromkeys(
+        (f"{n}-{colour}" for n in first for colour in VARIANTS), 1
+    )
+    assert outcome.problems == []
+    second = {n: 12 if n < 2 else 10 for n in range(32) if n != 9}
+    again = crawl("sample_spiders_keys.Shop", url=serve(site, second, "b"), settings=settings, folder="a", afresh=False)
+    lines = run_here("changes", "--json", *again.here, folder=again.folder).json
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        found.setdefault(line["change"], []).append(line["key"])
+    expected = {"changed": (0, 1), "new": (30, 31), "not seen": (9,), "unchanged": {*range(2, 30)} - {9}}
+    assert {kind: sorted(keys) for kind, keys in found.items()} == {
+        kind: sorted(f"{n}-{colour}" for n in numbers for colour in VARIANTS) for kind, numbers in expected.items()
+    }
+    changes = [line["changes"] for line in lines if line["change"] == "changed"]
+    assert changes == [[{"field": "price", "before": "10.90", "after": "12.90"}]] * 6
+    assert again.problems == []

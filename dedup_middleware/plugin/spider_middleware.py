@@ -226,7 +226,7 @@ class _PageOutput:
         for fate, item in decisions:
             if fate is Fate.DROP:
                 await self._drop(item)
-            else:
+            elif fate in {Fate.KEEP, Fate.CHECK}:
                 kept.append(item)
             if fate is Fate.CHECK:
                 # Scrapy's fingerprint is cached by request.
