@@ -235,8 +235,8 @@ class Deduplicator:
             self._check_item(item)
             shown = without_secrets(PageContent.of(url, html, content).requested_url, redact=self._config.redact_query)
             page = Visit.unchecked(shown, "", Action.DROP)
-            if (key := self._deduplication.key_of(page, item)) is not None:
-                return item, self._deduplication.check_keyed(page, item, key)
+            if (key := self._deduplication.keyed.key_of(page, item)) is not None:
+                return item, self._deduplication.keyed.check(page, item, key)
         read = self._reading(url, html, item, content)
         text = {} if read.page is None else as_item(read.page, self._config.item_fields)
         return text if item is None else item, read.checked(self._deduplication, Action.DROP)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.page_changes import item_changes
+from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.items.reading import content_of
 from dedup_middleware.model import Changes, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.detector import Detector
     from dedup_middleware.index.index import Index
     from dedup_middleware.items.reading import ItemCheck
-    from dedup_middleware.model import StoredPage
+    from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.visits.visit import Visit
 
 # Of a page whose items all have keys: no item of another page repeats one that is judged by its key.
@@ -105,3 +106,26 @@ def page_verdict(visit: Visit, detector: Detector) -> ItemVerdict:
     with visit.budget:
         judged = detector.judge(within(visit.page, visit.budget), visit.verdict)
     return ItemVerdict(judged, repeats=judged.kind is VerdictKind.DUPLICATE)
+
+
+def owned_by(visit: Visit, claimed: Page, index: Index) -> Page | None:
+    """Return the page of *visit*, *claimed* so, with what it owns now that all its items came; ``None`` for nothing.
+
+    A page with one item owns its whole text; one with several only their text: a list of teasers does not own the
+    articles.
+    """
+    if claimed.is_keyed:
+        return claimed
+    known, several = claimed.known, visit.items > 1
+    try:
+        with visit.budget:
+            content = content_of(visit.item_texts, None if known is None else known.item_content)
+    except UncheckableError:
+        content = _NOTHING
+    if visit.read is not None and not index.gave_the_same(claimed, content, several=several):
+        page = visit.read_in_full()
+        if page is None:
+            return None
+        claimed = page
+    page = claimed.restricted_to(content.hashes, content.texts) if several else claimed
+    return replace(page, item_content=content)

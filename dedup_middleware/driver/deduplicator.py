@@ -18,16 +18,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.common.budget import Budget, UncheckableError
+from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
-from dedup_middleware.driver import keyed
-from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
+from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, owned_by, page_verdict
 from dedup_middleware.driver.earlier import EarlierCrawls
+from dedup_middleware.driver.keyed import KeyedItems, claim_keyed
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.items.keys import ItemKeys
-from dedup_middleware.items.reading import ItemCheck, content_of
+from dedup_middleware.items.reading import ItemCheck
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.dropped_items import DroppedItem, KeyValue
-    from dedup_middleware.items.keys import ItemKey
     from dedup_middleware.model import Match, StoredPage
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.records.file import RecordLog
@@ -98,7 +97,6 @@ class Deduplication:
         """Whether the only failure is a store that is away."""
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
-        self.keys = ItemKeys(spider, key or {})
         self._listener = listener
         self.durability = Durability(
             self.index.store, flush=flush, disks=disks, write=self._write, fail=self._checkpoint_failed
@@ -113,6 +111,7 @@ class Deduplication:
         self._open: dict[int, Visit] = {}
         self._earlier = EarlierCrawls(run, self.index, self._open.keys())
         self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
+        self.keyed = KeyedItems(run, ItemKeys(spider, key or {}), self.item_check, self.verdicts)
         find, likes = (lambda identity: self.index.find([identity])), detector.preferences
         self.recorder = Recorder(
             *(spider, run, log, listener, self.fail),
@@ -127,23 +126,6 @@ class Deduplication:
     def has_failed(self) -> bool:
         """Whether something has failed: from then on nothing is dropped, and nothing made durable."""
         return self.verdicts.has_failed
-
-    # --- items with a key
-
-    def key_of(self, visit: Visit, item: Any) -> ItemKey | None:
-        """Return the key of an *item* of the page of *visit*; ``None`` if it has none, or is not to be checked."""
-        is_on = visit.verdict.reason != Reason.SWITCHED_OFF and not visit.is_item
-        return self.keys.of(item) if is_on else None
-
-    def check_keyed(self, visit: Visit, item: Any, key: ItemKey) -> Visit:
-        """Return the visit of an *item* with this *key* of the page of *visit*, checked: it stands for a page."""
-        try:
-            page = keyed.page_of(key, item, visit.url, self.run, self.item_check)
-            found = self.verdicts.check(page, visit.action, Budget(), is_exempt=visit.is_exempt)
-        except UncheckableError as error:
-            found = Visit.unchecked(visit.url, error.reason, visit.action)
-        found.is_item, found.key, found.unchanged = True, key.text, visit.unchanged
-        return found
 
     # --- the claim opens
 
@@ -195,7 +177,7 @@ class Deduplication:
             return None
         if visit.page is not None and visit.page.is_keyed:
             # Also one that is unchanged, which other pages may give at the same time.
-            return keyed.claim(visit.page, visit.verdict, self.index)
+            return claim_keyed(visit.page, visit.verdict, self.index)
         own = None
         if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None and visit.verdict.moved is None:
             # An unchanged original owns its text already.
@@ -246,7 +228,7 @@ class Deduplication:
         it *may not wait*, it is kept instead.
         """
         visit.output = after(visit.output, Event.PROCESS)
-        if self.key_of(visit, item) is not None:
+        if self.keyed.key_of(visit, item) is not None:
             visit.items_keyed += 1
             return [Decision(Fate.CHECK, item)]
         may_drop = visit.is_sound and visit.output is Output.FLOWS
@@ -476,29 +458,14 @@ class Deduplication:
         self.index.open_claims.ended(visit.stored.number)
 
     def _end_claim(self, visit: Visit) -> None:
-        """Note that no item will follow. A page with one item owns its whole text; one with several only their text.
-
-        A list of teasers does not own the articles.
-        """
+        """Note that no item will follow."""
         if visit.claim is not Claim.PENDING or visit.claimed is None:
             return
-        if visit.claimed.is_keyed:
+        visit.claimed = owned_by(visit, visit.claimed, self.index)
+        if visit.claimed is None:
+            self.void(visit)
+        else:
             self._deliver_if_complete(visit)
-            return
-        known, several = visit.claimed.known, visit.items > 1
-        try:
-            with visit.budget:
-                content = content_of(visit.item_texts, None if known is None else known.item_content)
-        except UncheckableError:
-            content = content_of([])
-        if visit.read is not None and not self.index.gave_the_same(visit.claimed, content, several=several):
-            visit.claimed = visit.read_in_full()
-            if visit.claimed is None:
-                self.void(visit)
-                return
-        page = visit.claimed.restricted_to(content.hashes, content.texts) if several else visit.claimed
-        visit.claimed = replace(page, item_content=content)
-        self._deliver_if_complete(visit)
 
     def _deliver_if_complete(self, visit: Visit) -> None:
         is_over = visit.output is Output.ENDED and visit.items_left == visit.items_yielded

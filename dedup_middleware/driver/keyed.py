@@ -6,28 +6,47 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.page_changes import changes_between, with_values
+from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.model import KEYED, Changes, Fingerprint, ItemContent, Match, Page, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.visits.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dedup_middleware.driver.verdicts import Verdicts
     from dedup_middleware.index.index import Index
-    from dedup_middleware.items.keys import ItemKey
+    from dedup_middleware.items.keys import ItemKey, ItemKeys
     from dedup_middleware.items.reading import ItemCheck
     from dedup_middleware.model import StoredPage
 
 
-def page_of(key: ItemKey, item: Any, url: str, run: str, check: ItemCheck) -> Page:
-    """Return *item*, of the page at *url*, as a page of its own with the identities of its *key*.
+class KeyedItems:
+    """The items of the crawl *run* that have *keys*, each of which stands for a page."""
 
-    `UncheckableError` for an item that cannot be read.
-    """
-    digest, content = check.exact(item, url, key.paths)
-    values = key.identity_with(digest)
-    identities = key.identity, values, key.identity_with(digest, url.encode("utf8", "surrogatepass"))
-    return Page(url, identities, Fingerprint({}, digest), (), run, source=KEYED, item_content=content)
+    def __init__(self, run: str, keys: ItemKeys, check: ItemCheck, verdicts: Verdicts) -> None:
+        self.keys = keys
+        self._run, self._check, self._verdicts = run, check, verdicts
+
+    def key_of(self, visit: Visit, item: Any) -> ItemKey | None:
+        """Return the key of an *item* of the page of *visit*; ``None`` if it has none, or is not to be checked."""
+        is_on = visit.verdict.reason != Reason.SWITCHED_OFF and not visit.is_item
+        return self.keys.of(item) if is_on else None
+
+    def check(self, visit: Visit, item: Any, key: ItemKey) -> Visit:
+        """Return the visit of an *item* with this *key* of the page of *visit*, checked."""
+        try:
+            digest, content = self._check.exact(item, visit.url, key.paths)
+            url = visit.url.encode("utf8", "surrogatepass")
+            identities = key.identity, key.identity_with(digest), key.identity_with(digest, url)
+            exact = Fingerprint({}, digest)
+            page = Page(visit.url, identities, exact, (), self._run, source=KEYED, item_content=content)
+            found = self._verdicts.check(page, visit.action, Budget(), is_exempt=visit.is_exempt)
+        except UncheckableError as error:
+            found = Visit.unchecked(visit.url, error.reason, visit.action)
+        found.is_item, found.key, found.unchanged = True, key.text, visit.unchanged
+        return found
 
 
 def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool]) -> Verdict:
@@ -53,7 +72,7 @@ def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool
     return Verdict(VerdictKind.CHANGED, reason=reason, changes=changes, known=known)
 
 
-def claim(page: Page, verdict: Verdict, index: Index) -> tuple[Page, StoredPage]:
+def claim_keyed(page: Page, verdict: Verdict, index: Index) -> tuple[Page, StoredPage]:
     """Open the claim of a keyed *page* with this *verdict*; return the page as it is stored, and its claim.
 
     It takes the place of what has its values, or else its key. The values that a crawl gives second have a place of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedup_middleware.driver import keyed
+from dedup_middleware.driver.keyed import verdict_on
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -83,7 +83,7 @@ class Verdicts:
                         return
                 page = visit.page if visit.read is None else visit.read_in_full()
                 if page is not None and page.is_keyed:
-                    visit.verdict = keyed.verdict_on(page, self._index, self._is_earlier)
+                    visit.verdict = verdict_on(page, self._index, self._is_earlier)
                 elif page is not None:
                     with visit.budget:
                         visit.verdict = self._detector.check(within(page, visit.budget))

@@ -326,8 +326,8 @@ class DedupItemPipeline(Component):
         self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes | None
     ) -> Visit | None:
         """Return the visit of *item* of the page of *page_visit*, checked; ``None`` if it is not checked by itself."""
-        if (key := deduplication.key_of(page_visit, item)) is not None:
-            return deduplication.check_keyed(page_visit, item, key)
+        if (key := deduplication.keyed.key_of(page_visit, item)) is not None:
+            return deduplication.keyed.check(page_visit, item, key)
         if not request:
             return None
         url, action = page_visit.url, page_visit.action
