@@ -57,8 +57,8 @@ def explain(config: Config, url: str) -> dict[str, Any]:
     """Return what the store and the records contain of *url*; :class:`NothingFoundError` if that is nothing."""
     if config.key and "://" not in url:
         shown, last = url, _last_record(config, RecordFilter(key=url))
-        keys = ItemKeys(last.spider if last else config.spider or "", config.key).named(url)
-        identities = [key.identity for key in keys if last is None or key.text == last.key]
+        keys = ItemKeys(last.spider if last else config.spider or "", config.key)
+        identities = [keys.shown(last.key if last else url).identity]
     else:
         url = as_requested(url)
         shown, identities = without_secrets(url, redact=config.redact_query), [url_identity(url)]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from dedup_middleware.index import item_codec, schema
+from dedup_middleware.index import item_codec
 from dedup_middleware.items.item_values import item_fields
-from dedup_middleware.text.clauses import one_line
 
 #: Characters of a key that are shown.
 MAX_SHOWN = 200
@@ -24,10 +23,10 @@ class ItemKey(NamedTuple):
 
     text: str
     """As records show it: ``17``, ``["17","acme"]``, after the class of the item if that is not dict."""
-    identity: bytes
-    """16 bytes that are equal for the same values, of the same types, in one class of items and one spider."""
     paths: Sequence[str]
     """Its fields."""
+    identity: bytes
+    """16 bytes that are equal for the same values, of the same types, in one class of items and one spider."""
 
     def identity_with(self, *parts: bytes) -> bytes:
         """Return the identity of this key together with these *parts*."""
@@ -49,29 +48,23 @@ class ItemKeys:
         """Return the key of *item*; ``None`` if it lacks a field of it, or that is empty or cannot be stored."""
         if not self._fields:
             return None
-        name, paths = self._kinds.get(type(item)) or self._kind(type(item))
+        kind, paths = self._kinds.get(type(item)) or self._kind(type(item))
         try:
             values = [_value_at(item, path) for path in paths]
             if not values or any(map(_is_empty, values)):
                 return None
-            key = self._key(name, paths, values)
+            key = self.shown(_shown(kind, values), paths)
         except Exception:  # noqa: BLE001 - an item's class is the project's; RecursionError
             return None
         self.are_missing = False
         return key
 
-    def named(self, text: str) -> Iterator[ItemKey]:
-        """Yield the keys that a person may mean by *text*: as records show them, or without quotes or class."""
-        first, _, rest = text.partition(" ")
-        names = [name or _DICT for name in self._fields]
-        for name, shown in dict.fromkeys([(first, rest), *((name, text) for name in names)]):
-            paths, read = self._fields.get(name) or self._fields.get("", ()), list[Any]()
-            with suppress(ValueError):
-                value = item_codec.decode(shown.encode("utf8", "surrogatepass"))
-                read = [[value], value] if isinstance(value, list) else [[value]]
-            for values in (*read, [shown]):
-                if shown and len(values) == len(paths):
-                    yield self._key(name, paths, values)
+    def shown(self, text: str, paths: Sequence[str] = ()) -> ItemKey:
+        """Return the key that records show as *text*; its fields are these *paths*, or those of its class."""
+        kind, _, rest = text.partition(" ")
+        paths = paths or self._fields.get(kind if rest else _DICT) or self._fields.get("", ())
+        named = json.dumps([self._spider, [*paths], text]).encode()
+        return ItemKey(text, paths, blake2b(named, digest_size=16, person=b"key").digest())
 
     def _kind(self, kind: type) -> tuple[str, Sequence[str]]:
         """Return the name of a class, and the fields of its key: its own, or those of the class it is made of."""
@@ -79,16 +72,6 @@ class ItemKeys:
         fields = next((self._fields[name] for name in names if name in self._fields), self._fields.get("", ()))
         self._kinds[kind] = names[0], fields
         return self._kinds[kind]
-
-    def _key(self, name: str, paths: Sequence[str], values: Sequence[Any]) -> ItemKey:
-        written = item_codec.encode(values)
-        named = json.dumps([self._spider, name, [*paths]]).encode()
-        identity = blake2b(named + written, digest_size=16, person=b"key").digest()
-        text = _shown(values, written) if name == _DICT else f"{name} {_shown(values, written)}"
-        # A page may make it as long as it likes.
-        return ItemKey(
-            text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 40]}… {identity.hex()}", identity, paths
-        )
 
 
 def _value_at(item: Any, path: str) -> Any:
@@ -111,16 +94,27 @@ def _is_empty(value: Any) -> bool:
     return value is None or value == b"" or bool(value != value)  # noqa: PLR0124 - NaN
 
 
-def _shown(values: Sequence[Any], written: bytes) -> str:
-    """Return *values*, *written* in JSON: a single text without quotes, unless that would be another value."""
-    only = values[0] if len(values) == 1 else None
-    if isinstance(only, str) and only == one_line(only) and not _is_json(only):
-        return schema.whole(only)
-    text = schema.whole(written.decode("utf8", "surrogatepass"))
-    return text if len(values) > 1 else text[1:-1]
+def _shown(kind: str, values: Sequence[Any]) -> str:
+    """Return *values* of the class *kind* as a text that no others have: in JSON, but for a single word.
+
+    A page may make them as long as it likes: beyond `MAX_SHOWN` characters, with a digest of all.
+    """
+    written = item_codec.encode(values)
+    text = written.decode("utf8", "replace")
+    if len(values) == 1:
+        text = values[0] if _is_word(values[0]) else text[1:-1]
+    text = text if kind == _DICT else f"{kind} {text}"
+    if len(text) <= MAX_SHOWN and "\ufffd" not in text:
+        return text
+    return f"{text[: MAX_SHOWN - 40]}…{blake2b(kind.encode() + written, digest_size=16).hexdigest()}"
 
 
-def _is_json(text: str) -> bool:
+def _is_word(value: Any) -> bool:
+    """Return whether *value* is a text that JSON cannot be, nor what is behind a class, nor what was cut."""
+    if not (isinstance(value, str) and value.isprintable()) or " " in value or "…" in value:
+        return False
     with suppress(ValueError):
-        return text[0] in _JSON and json.loads(text) is not ...
-    return False
+        if value[0] in _JSON:
+            json.loads(value)
+            return False
+    return True

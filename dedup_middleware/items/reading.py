@@ -113,24 +113,24 @@ class ItemCheck:
         What comes from the fetch does not count, nor do the fields of its *key*. The digest of the content is its short
         values, a line each. `UncheckableError` as for :meth:`read`.
         """
-        now, size, written, shown, texts = time.time(), 0, list[tuple[str, str]](), list[str](), list[str]()
-        for field, value in item_values(item, self._fields):
-            try:
-                text = value if isinstance(value, str) else str(value)
-            except ValueError as error:  # more digits than Python writes
-                raise UncheckableError(Reason.UNREADABLE_ITEM) from error
-            size += len(text)
-            if field in key or (self._fields is None and is_of_fetch(field, text, url, now)):
+        now, written, shown, texts = time.time(), list[tuple[str, str]](), list[str](), list[str]()
+        values = [(field, value) for field, value in item_values(item, self._fields) if field not in key]
+        try:
+            found = [(field, value if isinstance(value, str) else str(value)) for field, value in values]
+        except ValueError as error:  # more digits than Python writes
+            raise UncheckableError(Reason.UNREADABLE_ITEM) from error
+        if sum(len(text) for _, text in found) > self._max_characters:
+            raise UncheckableError(Reason.TOO_LARGE)
+        for field, text in found:
+            if self._fields is None and is_of_fetch(field, text, url, now):
                 continue
             if is_long(text) and not is_url(text):
-                text = "\n".join(line for line in text.split("\n") if not is_age(line))
-                texts.append(text)
+                texts.append("\n".join(line for line in text.split("\n") if not is_age(line)))
+                written.append((field, texts[-1]))
             else:
                 shown.append(f"{field}{IS}{' '.join(text.split())}")
-            written.append((field, text))
+                written.append((field, text))
         self.note_fields(item)
-        if size > self._max_characters:
-            raise UncheckableError(Reason.TOO_LARGE)
         digest = sha256(json.dumps(sorted(written)).encode()).digest()[:_DIGEST_BYTES]
         packed = "\n".join(shown)[:_MAX_SHOWN].encode("utf8", "surrogatepass")
         return digest, ItemContent(frozenset(), frozenset(), bool(texts), tuple(texts), digest=packed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.model import Scope, VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.file import Record, RecordFilter, key_of, lines
+from dedup_middleware.records.file import Record, RecordFilter, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +45,8 @@ class PageChange:
 class _Span:
     """The pages of the crawls before and after a point in time."""
 
-    before: dict[str, str] = field(default_factory=dict[str, str])
-    """The URL of each thing that was there, by its key or URL; empty for a page that was gone."""
+    before: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """URL and key of each thing that was there; no URL for a page that was gone."""
     after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
     left: set[str] = field(default_factory=set[str])
     """URLs that pages have left for others."""
@@ -65,7 +65,7 @@ class _Span:
             return
         if not is_after:
             self.before.pop(former or "", None)
-            self.before[url] = "" if record.verdict == VerdictKind.GONE.value else record.url
+            self.before[url] = "" if record.verdict == VerdictKind.GONE.value else record.url, record.key
             return
         if former is not None:
             self.left.add(former)
@@ -74,7 +74,7 @@ class _Span:
             if known.kind in _AS_BEFORE:
                 known = PageChange(url, MOVED, record)
             came_from = None if known.kind == NEW else known.moved_from or former
-            self.before[url], self.after[url] = url, PageChange(url, known.kind, known.record, came_from)
+            self.before[url], self.after[url] = (url, ""), PageChange(url, known.kind, known.record, came_from)
         kind, now = self._kind_of(record, compares=compares), self.after.get(url)
         is_new = now is not None and now.kind == NEW
         if kind == ABSENT:
@@ -87,7 +87,7 @@ class _Span:
     def _kind_of(self, record: Record, *, compares: bool) -> str:
         # The store may have a page that the records have not: those of new pages may be left out.
         is_stored = record.verdict in {VerdictKind.GONE.value, VerdictKind.UNCHANGED.value}
-        was_there = bool(self.before.get(record.thing, is_stored))
+        was_there = bool(self.before[record.thing][0]) if record.thing in self.before else is_stored
         if record.verdict == VerdictKind.GONE.value:
             return GONE if was_there else ABSENT
         if record.changes is not None:
@@ -125,8 +125,8 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
     yield from span.after.values()
     if span.has_finished:
         known = span.after.keys() | span.left
-        missing = ((thing, url) for thing, url in span.before.items() if url and thing not in known)
-        yield from (PageChange(url, NOT_SEEN, key=key_of(thing)) for thing, url in sorted(missing))
+        missing = (found for thing, found in span.before.items() if found[0] and thing not in known)
+        yield from (PageChange(url, NOT_SEEN, key=key) for url, key in sorted(missing))
 
 
 def _crawls(path: Path) -> list[str]:

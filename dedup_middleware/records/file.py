@@ -140,8 +140,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def thing(self) -> str:
-        """What is followed from crawl to crawl: the key of an item, behind ``key``, else the URL of a page."""
-        return f"{_KEY}{self.key}" if self.key else self.url
+        """What is followed from crawl to crawl: the key of an item, behind a space, else the URL of a page."""
+        return f" {self.key}" if self.key else self.url
 
     @property
     def host(self) -> str:
@@ -171,15 +171,6 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     def as_dict(self) -> dict[str, Any]:
         """Return all fields as plain values."""
         return asdict(self) | {"changes": None if self.changes is None else asdict(self.changes)}
-
-
-# How things that are no pages begin: no URL has a space.
-_KEY = "key "
-
-
-def key_of(thing: str) -> str:
-    """Return the key in a `Record.thing`; empty for a page."""
-    return thing.removeprefix(_KEY) if thing.startswith(_KEY) else ""
 
 
 _encoder = msgspec.json.Encoder()
