@@ -111,7 +111,7 @@ class Deduplication:
         self._open: dict[int, Visit] = {}
         self._earlier = EarlierCrawls(run, self.index, self._open.keys())
         self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
-        self.keyed = KeyedItems(run, ItemKeys(spider, key or {}), self.item_check, self.verdicts)
+        self.keyed = KeyedItems(run, ItemKeys(spider, key or {}), self.item_check, self.verdicts.check)
         find, likes = (lambda identity: self.index.find([identity])), detector.preferences
         self.recorder = Recorder(
             *(spider, run, log, listener, self.fail),

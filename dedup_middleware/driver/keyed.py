@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dedup_middleware.driver.verdicts import Verdicts
     from dedup_middleware.index.index import Index
     from dedup_middleware.items.keys import ItemKey, ItemKeys
     from dedup_middleware.items.reading import ItemCheck
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
 class KeyedItems:
     """The items of the crawl *run* that have *keys*, each of which stands for a page."""
 
-    def __init__(self, run: str, keys: ItemKeys, check: ItemCheck, verdicts: Verdicts) -> None:
+    def __init__(self, run: str, keys: ItemKeys, check: ItemCheck, visit: Callable[..., Visit]) -> None:
+        """*check* reads them, and *visit* gives each a provisional verdict: see `Verdicts.check`."""
         self.keys = keys
-        self._run, self._check, self._verdicts = run, check, verdicts
+        self._run, self._check, self._visit = run, check, visit
 
     def key_of(self, visit: Visit, item: Any) -> ItemKey | None:
         """Return the key of an *item* of the page of *visit*; ``None`` if it has none, or is not to be checked."""
@@ -42,7 +42,7 @@ class KeyedItems:
             identities = key.identity, key.identity_with(digest), key.identity_with(digest, url)
             exact = Fingerprint({}, digest)
             page = Page(visit.url, identities, exact, (), self._run, source=KEYED, item_content=content)
-            found = self._verdicts.check(page, visit.action, Budget(), is_exempt=visit.is_exempt)
+            found = self._visit(page, visit.action, Budget(), is_exempt=visit.is_exempt)
         except UncheckableError as error:
             found = Visit.unchecked(visit.url, error.reason, visit.action)
         found.is_item, found.key, found.unchanged = True, key.text, visit.unchanged
