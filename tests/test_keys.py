@@ -246,6 +246,30 @@ def test_what_its_page_does_not_deliver_is_judged_all_the_same(site, crawl):
     assert len(outcome.dropped) == 2
 
 
+def test_a_request_that_wants_no_check_gets_none(site, crawl):
+    url = rows(site, "/one", LAMP, LAMP)
+    for wanted, kept in (
+        ({"dedup": False}, 2),
+        ({"dedup": {"keep": True}}, 2),
+        ({"dedup": {"action": "tag"}}, 2),
+        ({}, 1),
+    ):
+        outcome = crawl(ROWS, urls=url, settings=KEY, meta=wanted)
+        assert len(outcome.items) == kept, wanted
+
+
+def test_what_a_lost_feed_had_is_released_once(site, crawl):
+    url = rows(site, "/one", LAMP, KETTLE)
+    late = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}, "CHECKPOINT_INTERVAL": 1}
+    lost = crawl(
+        ROWS, urls=url, settings=KEY | late | {"FEEDS": {"late://fails/feed": {"format": "jsonlines"}}}, folder="a"
+    )
+    assert len(lost.items) == 2
+    again = crawl(ROWS, urls=url, settings=KEY | late | FEED, folder="a", afresh=True)
+    assert named(again.items) == [(1, "Lamp"), (2, "Kettle")]
+    assert again.stats["dedup/items/released"] == 2
+
+
 def test_items_of_start_and_of_errbacks_have_keys_too(site, crawl):
     outcome = crawl("sample_spiders_keys.FromStart", url=rows(site, "/one"), settings=KEY)
     assert [(item["id"], item["name"]) for item in outcome.items] == [(1, "of start"), (2, "of the page")]

@@ -222,18 +222,18 @@ class _PageOutput:
 
     async def _carried_out(self, decisions: Iterable[Decision]) -> list[Any]:
         """Drop what is to be dropped; return what goes on."""
-        kept, request = [], self._response.request
+        kept, request, has_keys = [], self._response.request, bool(self._extension.config.key)
         for fate, item in decisions:
             if fate is Fate.DROP:
                 await self._drop(item)
             elif fate in {Fate.KEEP, Fate.CHECK}:
                 kept.append(item)
-            if fate is Fate.CHECK:
-                # Scrapy's fingerprint is cached by request.
-                identity = request and request_identity(
-                    self._extension.crawler.request_fingerprinter.fingerprint(request)
-                )
-                self._extension.passing[id(item)] = Passing(item, self._entry, identity or b"")
+                identity = b""
+                if fate is Fate.CHECK and request is not None:
+                    identity = request_identity(self._extension.crawler.request_fingerprinter.fingerprint(request))
+                # The pipeline is to know the page of each item that may have a key.
+                if identity or has_keys:
+                    self._extension.passing[id(item)] = Passing(item, self._entry, identity)
         return kept
 
     async def _drop(self, item: Any) -> None:

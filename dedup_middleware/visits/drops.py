@@ -196,11 +196,12 @@ class Drops:
             return False
         with suppress(item_codec.NotStorableError):
             fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
-            released, wanted = self._released.get((visit.stored.number, fetched.key), []), wanting(item)
-            before = fetched.nearest(each for each, feeds in released if wanted <= feeds)
-            if before is not None:
-                released[:] = [pair for pair in released if pair[0] is not before]
-                return True
+            numbers = visit.stored.number, *(known.number for known in visit.verdict.known)
+            for released in (self._released.get((number, fetched.key), []) for number in numbers):
+                before = fetched.nearest(each for each, feeds in released if wanting(item) <= feeds)
+                if before is not None:
+                    released[:] = [pair for pair in released if pair[0] is not before]
+                    return True
         return False
 
 
