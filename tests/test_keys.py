@@ -411,6 +411,31 @@ def test_a_program_names_things_too():
         assert dedup.keep("http://a.example/4", item={"id": 1, "price": 12}).reason == "kept_on_request"
 
 
+def test_an_archive_of_items_is_judged_by_key(tmp_path):
+    """Items without the key, and pages, are judged by their text, as without the option."""
+    text = "\n".join(story(1))
+    lines = [LAMP, KETTLE, LAMP, {**LAMP, "name": "Lamp II"}, {**BED, "text": text}, {"id": 4, "text": text}]
+    lines += [{"url": f"http://{host}.example/", "text": text} for host in "ab"]
+    (tmp_path / "feed.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf8")
+    done = run_here("batch", "feed.jsonl", "--key", "id", "-o", "checked", "--json", folder=tmp_path)
+    assert done.exit_status == 0, done.err
+    (report,) = done.json
+    assert report["items"] == {"changed": 1, "duplicate": 1, "new": 4}
+    assert report["verdicts"] == {"duplicate": 1, "new": 1}
+    found = [json.loads(line) for line in (tmp_path / "checked" / "keys.jsonl").read_text("utf8").splitlines()]
+    assert [(each["key"], each["verdict"]) for each in found[:4]] == [
+        ("1", "new"),
+        ("2", "new"),
+        ("1", "duplicate"),
+        ("1", "changed"),
+    ]
+    assert found[2]["original_url"] == f"{tmp_path / 'feed.jsonl'}:1"
+    assert found[3]["changes"] == [["name", "Lamp", "Lamp II"]]
+    (tmp_path / "feed.json").write_text(f"[\n{json.dumps(LAMP)},\n{json.dumps(LAMP)}\n]\n", encoding="utf8")
+    alone = run_here("batch", "feed.json", "--key", "id", "-o", "alone", folder=tmp_path)
+    assert "2 items judged by key: 1 duplicate, 1 new" in alone.out
+
+
 # --- a shop
 
 
