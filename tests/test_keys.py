@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import threading
 from collections import Counter
 from decimal import Decimal
 
 import pytest
+from crawling import Running, write_job
 from keyed_shop import VARIANTS, serve
 from local_site import Answer
 from prose import article, blog, story
@@ -337,6 +340,32 @@ def test_a_feed_that_is_overwritten_has_each_thing(site, crawl):
         outcome = crawl(ROWS, urls=url, settings=settings, folder="a", afresh=True)
         assert named(outcome.items) == [(1, "Lamp")]
         assert len(outcome.dropped) == 1
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_of_processes_that_meet_a_thing_at_once_one_keeps_it(site, tmp_path, request, kind):
+    uri = f"sqlite:{tmp_path / 'shared'}?shared=1"
+    if kind == "redis":
+        uri = f"{request.getfixturevalue('redis_server').url}/0?store=keys"
+    items = [{"id": n, "name": f"Lamp {n}"} for n in range(40)]
+    urls = ",".join(rows(site, f"/{n}", *items[n * 5 : n * 5 + 20]) for n in range(5))
+    for answers in site.pages.values():
+        answers[0].hold = threading.Barrier(2)  # both have begun
+    settings = KEY | FEED | {"DEDUP_STORE": uri}
+    folders = [tmp_path / f"worker{n}" for n in range(2)]
+    with contextlib.ExitStack() as stack:
+        jobs = [write_job(each, ROWS, urls=urls, together="yes", settings=settings) for each in folders]
+        crawls = [stack.enter_context(Running(*each)) for each in zip(folders, jobs, strict=True)]
+        outcomes = [each.wait() for each in crawls]
+    assert named([item for each in outcomes for item in each.items]) == named(items)
+    assert [each.problems for each in outcomes] == [[], []]
+
+
+def test_another_method_leaves_keys_as_they_are(site, crawl):
+    settings = KEY | {"DEDUP_FINGERPRINT": "simhash"}
+    outcome = crawl(ROWS, urls=rows(site, "/one", LAMP, KETTLE, LAMP), settings=settings)
+    assert named(outcome.items) == [(1, "Lamp"), (2, "Kettle")]
+    assert outcome.problems == []
 
 
 def test_a_dropped_item_is_stored_and_can_be_released(site, crawl):
