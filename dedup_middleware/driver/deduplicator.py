@@ -472,7 +472,7 @@ class Deduplication:
         if visit.claim is not Claim.PENDING or visit.claimed is None or not is_over:
             return
         # Without an item that was kept, is checked by itself, or was dropped because the store has it.
-        has_items = visit.items_yielded or visit.item_texts or visit.items_keyed or visit.items_dropped
+        has_items = visit.items_yielded or visit.item_texts or visit.items_keyed or (visit.key and visit.items_dropped)
         if not has_items or visit.is_list:
             self.void(visit)
             return
