@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import pytest
 from crawling import Running, write_job
+from fault_injection import faults
 from keyed_shop import VARIANTS, serve
 from local_site import Answer
 from prose import article, blog, story
@@ -359,6 +360,27 @@ def test_of_processes_that_meet_a_thing_at_once_one_keeps_it(site, tmp_path, req
         outcomes = [each.wait() for each in crawls]
     assert named([item for each in outcomes for item in each.items]) == named(items)
     assert [each.problems for each in outcomes] == [[], []]
+
+
+DEFECTS = [
+    "driver.keyed:KeyedItems.key_of",
+    "driver.keyed:KeyedItems.check",
+    "driver.verdicts:verdict_on",
+    "driver.deduplicator:claim_keyed",
+    "items.reading:ItemCheck.exact",
+    "index.lookup:Lookup.kept_at",
+    "driver.deduplicator:Deduplication.item_left",
+]
+
+
+@pytest.mark.parametrize("place", DEFECTS)
+def test_a_defect_of_ours_takes_no_item_with_a_key(site, crawl, place):
+    urls = ",".join(rows(site, f"/{n}", LAMP, KETTLE, LAMP) for n in range(2))
+    outcome = crawl(ROWS, urls=urls, settings=KEY | faults(place, every=True, kind="bug"))
+    assert outcome.exit_status == 0
+    assert len(outcome.items) + len(outcome.dropped) == 6
+    assert set(named(outcome.items)) == {(1, "Lamp"), (2, "Kettle")}
+    assert outcome.stats["dedup/defects"] >= 1
 
 
 def test_another_method_leaves_keys_as_they_are(site, crawl):
