@@ -122,6 +122,13 @@ def crawl_shop(options: argparse.Namespace, folder: Path) -> None:
     site.close()
 
 
+def timed(url: str, folder: Path) -> float:
+    """Return the seconds that a crawl takes alone."""
+    began = time.monotonic()
+    run_job(folder, write_job(folder, SHOP, settings=KEY, url=url))
+    return time.monotonic() - began
+
+
 def kill_crawls(options: argparse.Namespace, folder: Path) -> None:
     """Print what was lost, and given twice, of shops whose crawls were killed."""
     chance, lost, twice, kills = random.Random(options.seed), 0, 0, 0
@@ -137,14 +144,13 @@ def kill_crawls(options: argparse.Namespace, folder: Path) -> None:
             settings = KEY | {"DEDUP_STORE": uri, "DEDUP_UNCHANGED": "drop", "LOG_LEVEL": "INFO"}
             settings |= {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
             workers = [chain / f"worker{n}" for n in range(options.workers)]
-            length, in_chain = 0.0, 0
+            length, in_chain = timed(url, chain / "timed"), 0
             for turn in range(CHAIN + 1):
                 jobs = [write_job(each, SHOP, settings=settings, url=url) for each in workers]
-                began = time.monotonic()
                 with ExitStack() as running:
                     crawls = [running.enter_context(Running(*each)) for each in zip(workers, jobs, strict=True)]
                     if turn < CHAIN and kills < options.kills:
-                        time.sleep(chance.uniform(0.3, 3.0))
+                        time.sleep(chance.uniform(0.2, 1.0) * length)
                         doomed = [crawl for crawl in crawls if not crawl.is_over]
                         doomed = doomed if chance.random() < 0.5 else doomed[:1]
                         for crawl in doomed:
@@ -153,7 +159,6 @@ def kill_crawls(options: argparse.Namespace, folder: Path) -> None:
                     for crawl in crawls:
                         if crawl.wait().exit_status not in {0, -9}:
                             print("exit status", crawl.wait().exit_status)
-                length = max(length, time.monotonic() - began)
             lines = [line for each in workers for line in (each / "feed.jsonl").read_bytes().splitlines()]
             # A kill may leave half a line.
             taken = Counter(json.loads(line)["product_id"] for line in lines if line.endswith(b"}"))
