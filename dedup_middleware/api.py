@@ -52,6 +52,7 @@ class Options(TypedDict, total=False):
     scope: str
     expire_after: float | None
     preferred: Sequence[str]
+    key: Sequence[str] | Mapping[str, Sequence[str]]
     item_fields: Sequence[str]
     fingerprint: str
     extractor: str
@@ -153,10 +154,10 @@ class Deduplicator:
         'new'
         kept_on_request
         """
-        read, visit = self._examined(url, html, item, content)
+        kept, visit = self._examined(url, html, item, content)
         self._deduplication.enter(visit)
         self._deduplication.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
-        _decide(self._deduplication, visit, self._kept(read, item))
+        _decide(self._deduplication, visit, kept)
         return self._deduplication.recorder.record(visit)
 
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -174,8 +175,8 @@ class Deduplicator:
         False
         True
         """
-        read, visit = self._examined(url, html, item, content)
-        pass_through(self._deduplication, visit, self._kept(read, item), item)
+        kept, visit = self._examined(url, html, item, content)
+        pass_through(self._deduplication, visit, kept, item)
         return self._deduplication.recorder.record(visit)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Record]:
@@ -225,30 +226,38 @@ class Deduplicator:
 
     # --- inside
 
-    def _examined(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> tuple[Reading, Visit]:
-        """Return the page as it is read, and its visit, checked."""
+    def _examined(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> tuple[Any, Visit]:
+        """Return what is kept of a page, its item or else its text, and its visit, checked: that of an item with a key.
+
+        A page whose item has a key is not read.
+        """
+        if self._config.key and item is not None:
+            self._check_item(item)
+            shown = without_secrets(PageContent.of(url, html, content).requested_url, redact=self._config.redact_query)
+            page = Visit.unchecked(shown, "", Action.DROP)
+            if (key := self._deduplication.keyed.key_of(page, item)) is not None:
+                return item, self._deduplication.keyed.check(page, item, key)
         read = self._reading(url, html, item, content)
-        return read, read.checked(self._deduplication, Action.DROP)
+        text = {} if read.page is None else as_item(read.page, self._config.item_fields)
+        return text if item is None else item, read.checked(self._deduplication, Action.DROP)
 
     def _reading(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> Reading:
         """Return the page, read; the last one as it was. :class:`ConfigError` for a wrong argument."""
-        if item is not None and not is_item(item):
-            raise ConfigError(
-                f"item = {shown(item)} is not an item", "use a dict, or an attrs, dataclass, pydantic or Scrapy item"
-            )
-        if self._opened.store.closed:
-            raise refusals.closed(self._opened.store.uri)
+        self._check_item(item)
         given = PageContent.of(url, html, content)
         if self._read is None or self._read.content != given:
             self._read = None
             self._read = Reading(given, self._deduplication.reader, self._config, self._milliseconds)
         return self._read
 
-    def _kept(self, read: Reading, item: Any) -> Any:
-        """Return what is kept of a page: the item, or else its text."""
-        if item is not None:
-            return item
-        return {} if read.page is None else as_item(read.page, self._config.item_fields)
+    def _check_item(self, item: Any) -> None:
+        """Raise :class:`ConfigError` if *item* is none, and `StoreError` if the store is closed."""
+        if item is not None and not is_item(item):
+            raise ConfigError(
+                f"item = {shown(item)} is not an item", "use a dict, or an attrs, dataclass, pydantic or Scrapy item"
+            )
+        if self._opened.store.closed:
+            raise refusals.closed(self._opened.store.uri)
 
 
 class _Listener:
@@ -321,6 +330,13 @@ class PageContent:
         return self.paragraphs if self.text is None else tuple(self.text.split("\n"))
 
     @property
+    def requested_url(self) -> str:
+        """The URL as a request has it."""
+        with suppress(ConfigError):  # a name that is not a URL
+            return as_requested(self.url)
+        return self.url
+
+    @property
     def size(self) -> int:
         """The length of the longer of HTML and text."""
         return max(len(self.html or ""), sum(map(len, self.lines or ())))
@@ -354,9 +370,7 @@ class Reading:
         """Read the page with *reader*, within the bounds of *config* and *milliseconds* of CPU time."""
         self.content = content
         self._milliseconds = milliseconds
-        url = content.url
-        with suppress(ConfigError):  # a name that is not a URL
-            url = as_requested(url)
+        url = content.requested_url
         self.url = without_secrets(url, redact=config.redact_query)
         self.page: Page | None = None
         self.reason = ""

@@ -27,6 +27,12 @@ def now() -> str:
     return as_time(int(time.time()))
 
 
+def now_exactly() -> str:
+    """Return the present time to the millisecond, which sorts behind that to the second."""
+    milliseconds = time.time_ns() // 1_000_000
+    return f"{as_time(milliseconds // 1_000)[:19]}.{milliseconds % 1_000:03}+00:00"
+
+
 class Action(str, Enum):
     """What happens to the items of a duplicate."""
 
@@ -200,6 +206,10 @@ class Fetched(NamedTuple):
     body_digest: bytes
 
 
+#: The source of items that are judged by their keys.
+KEYED = b"k"
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A fetched response, or an item of one that is compared like a page."""
@@ -212,7 +222,8 @@ class Page:
     run: str
     """The crawl that fetched it."""
     source: bytes = b""
-    """Of an item, 16 bytes of its request: items of one request are not compared with each other."""
+    """Of an item, 16 bytes of its request: items of one request are not compared with each other. `KEYED`, of one with
+    a key: its text is not compared, and it has the identities of the key, of that with its values, and of its copy."""
     features: PageFeatures | None = None
     """``None`` for an item."""
     former: tuple[bytes, ...] = ()
@@ -240,6 +251,11 @@ class Page:
     def all_identities(self) -> tuple[bytes, ...]:
         """Those that it has, behind those that it had before it moved."""
         return self.former + self.identities
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it is an item that is judged by its key."""
+        return self.source == KEYED
 
     @property
     def text_mark(self) -> str:
@@ -318,7 +334,8 @@ class StoredPage:
             identities=page.identities,
             digest=page.fingerprint.digest,
             hashes=frozenset(page.fingerprint.weights),
-            kept=Kept(page.run, now(), feeds),
+            # A key may be given again within the second in which a crawl begins.
+            kept=Kept(page.run, now_exactly() if page.is_keyed else now(), feeds),
             exact_digest=page.fingerprint.exact_digest,
             source=page.source,
             features=None if page.features is None else page.features.stored(),
@@ -446,5 +463,7 @@ class Verdict:
     """What has changed on a page that the store has; nothing if it has not."""
     moved: StoredPage | None = None
     """The page as it is stored under its former URL, where it has moved."""
+    known: tuple[StoredPage, ...] = field(default=(), repr=False)
+    """Of an item with a key: what the store and the open claims have with that key."""
     candidates: tuple[Match, ...] = field(default=(), repr=False)
     """Of a duplicate that is not judged yet: the originals that it may repeat, the best first."""

@@ -54,6 +54,7 @@ class Reason(str, Enum):
     # or something else.
     SWITCHED_OFF = "switched_off", 'meta["dedup"] is False'
     ITEMS_CHECKED = "items_checked", "the items of the page are checked instead"
+    ITEMS_HAVE_KEYS = "items_have_keys", "the items of the page are judged by their keys"
     STORE_FAILED = "store_failed", "the store has failed"
     STORE_UNREACHABLE = "store_unreachable", "the store was unreachable"
     ERROR = "error", "a bug of the plugin"
@@ -75,6 +76,8 @@ class Reason(str, Enum):
     DIFFERENT_URL_SHORT_TEXT = "different_url_short_text", "the URL is different, and the text is short"
     ORIGINAL_ITEM_HAS_NO_TEXT = "original_item_has_no_text", "the original's items contain no text"
     ITEM_FIELD_DIFFERS = "item_field_differs", "a field of the item has another value"
+    # or the crawl has given the key of the item with other values before,
+    KEY_GIVEN_TWICE = "key_given_twice", "the crawl has given the same key with other values"
     # a program or a request wants it,
     KEPT_ON_REQUEST = "kept_on_request", "the page is kept on request"
     # the original's items or the item itself may be lost,

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -33,7 +34,7 @@ from dedup_middleware.stores.files import BESIDE
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
 PREFIX = "DEDUP_"
 _V = TypeVar("_V")
@@ -97,6 +98,16 @@ def as_names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = json.loads(value) if value.lstrip().startswith("[") else value.split(",")
     return tuple(stripped for part in _texts(value) if (stripped := part.strip()))
+
+
+def as_key(value: Any) -> dict[str, tuple[str, ...]]:
+    """Return *value*, names or names by class, as names by class; those of all classes are under the empty name."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = json.loads(value)
+    by_class = value if isinstance(value, Mapping) else {"": value}
+    names = {name: as_names(fields) for name, fields in by_class.items()}
+    is_valid = all(isinstance(name, str) and (fields or not name) for name, fields in names.items())
+    return _valid({name: fields for name, fields in names.items() if fields}, is_valid)
 
 
 # A host name or an IPv6 address in brackets, perhaps with a port.
@@ -239,6 +250,7 @@ _SETTINGS = (
     Setting("DEDUP_SCOPE", "auto", Scope, _choice(scope.value for scope in Scope)),
     Setting("DEDUP_UNCHANGED", "keep", Unchanged, _choice(each.value for each in Unchanged)),
     Setting("DEDUP_EXPIRE_AFTER", None, as_days, _DAYS),
+    Setting("DEDUP_KEY", [], as_key, "a list of names, such as `['product_id']`, or a dict of such lists by class"),
     Setting("DEDUP_ITEM_FIELDS", [], as_names, "a list of names, such as `['title', 'text']`", decides=True),
     Setting("DEDUP_PREFERRED", [], as_patterns, "a list of hosts and regular expressions"),
     Setting("DEDUP_DROPPED_SIZE", "200MB", as_size, "`0`, or a size from `100KB`, in KB, MB or GB"),
@@ -406,6 +418,8 @@ class Config:
     """The URIs of the feeds that replace what earlier crawls wrote."""
     unchanged: Unchanged
     expire_after: timedelta | None
+    key: dict[str, tuple[str, ...]]
+    """By class, the fields that name a thing; under the empty name, those of all other classes."""
     item_fields: tuple[str, ...]
     preferred: tuple[HostPattern | re.Pattern[str], ...]
     dropped_size: int

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from forking import Forked, ForkServers
 from local_site import PATIENCE
 
-from dedup_middleware.records.file import Records
+from dedup_middleware.records.file import Record, Records
 from dedup_middleware.stores import default_backend
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class Outcome:
         path = self.folder / "records.jsonl"
         every = Records(path) if path.exists() else []
         return [record.as_dict() for record in every if (record.verdict, record.outcome) != ("new", "kept")]
+
+    @property
+    def all_records(self) -> list[Record]:
+        """All records, those of new pages too."""
+        return [*Records(self.folder / "records.jsonl")]
 
     def record(self, url: str) -> dict[str, Any]:
         """Return the one record of *url*; that a page is unchecked does not count where its items are checked."""

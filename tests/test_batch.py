@@ -59,7 +59,7 @@ def config(**settings: object) -> Config:
 
 def run_batch(folder: Path, *paths: Path, parquet: bool = False, **settings: object) -> dict[str, Any]:
     """Check the archives at *paths*, leave the results in the folder ``out``, and return the report."""
-    opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, parquet=parquet, json=True)
+    opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, parquet=parquet, json=True, key=None)
     return batch(opts, config(**settings))
 
 

@@ -302,7 +302,7 @@ DEFECTS = [
     "driver.deduplicator:Deduplication._end_claim",
     "driver.deduplicator:Deduplication._finish",
     "driver.deduplicator:Deduplication._write",
-    "driver.deduplicator:content_of",
+    "driver.comparing:content_of",
     "visits.drops:Drops.write",
     "visits.drops:Drops.note",
     "visits.durability:Durability.delivered",

@@ -11,6 +11,7 @@ import pickle
 import re
 import zipfile
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -32,6 +33,7 @@ from dedup_middleware.extraction import extractor
 from dedup_middleware.extraction.plain import text_type
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.schema import whole_text_key
+from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.model import TEXT_LIMIT
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
@@ -290,6 +292,19 @@ class Job:
         """The reader of a crawl with these settings."""
         return PageReader(self.run, self.fingerprint, extractor(self.config.extractor))
 
+    @cached_property
+    def keys(self) -> ItemKeys:
+        """The keys of items."""
+        return ItemKeys("", self.config.key)
+
+    def keyed_item(self, record: Any) -> dict[str, Any] | None:
+        """Return the item of a *record*, a line of JSON, that has a key; ``None`` for other records."""
+        item = None
+        if self.config.key and isinstance(record, bytes):
+            with suppress(UnreadableError):
+                item = bounded.loads(record.strip().removesuffix(b","))
+        return item if isinstance(item, dict) and self.keys.of(item) is not None else None
+
     def __getstate__(self) -> dict[str, Any]:
         # A fingerprinter cannot be sent to another process.
         return {each.name: getattr(self, each.name) for each in fields(self)}
@@ -301,6 +316,8 @@ class Job:
         """
         counts, first = Counter[str](), list[tuple[int, int, str]]()
         for file, number, record in found:
+            if self.keyed_item(record) is not None:
+                continue
             page = entry(files[file], number, record)
             if isinstance(page, NotAPageError):
                 counts[page.reason] += 1

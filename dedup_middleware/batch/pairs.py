@@ -130,7 +130,7 @@ def check(
         refused.update(counts)
         named = sorted([*named, *first])[:NAMED]
     ((count,),) = engine.rows(_COUNT)
-    if not count:
+    if not count and not job.config.key:  # all may be items with keys
         reasons = ", ".join(f"{number} × {reason}" for reason, number in refused.items())
         first = f"; {named[0][-1]}" if named else ""
         raise DedupError(f"no pages found in {plural(len(files), 'file')} ({reasons or 'no records'}{first})")

@@ -62,9 +62,16 @@ def item_changes(
         return Changes()
     texts, values = before()
     found = changes_between(texts, content.texts) if content.has_text and known.has_text else Changes()
-    gone = [line.partition(IS)[::2] for line in values if line not in content.shown]
+    return with_values(
+        found, (line for line in values if line not in content.shown), written_values(items, known.values)
+    )
+
+
+def with_values(found: Changes, removed: Iterable[str], added: Iterable[str]) -> Changes:
+    """Return the changes *found*, and those from the values *removed* to those *added*, each with its field."""
+    gone = [line.partition(IS)[::2] for line in removed]
     changed = list[tuple[str, str, str]]()
-    for name, new in (line.partition(IS)[::2] for line in written_values(items, known.values)):
+    for name, new in (line.partition(IS)[::2] for line in added):
         old = next((each for each in gone if each[0] == name), (name, ""))
         changed.append((*old, new))
         if old in gone:

@@ -47,6 +47,8 @@ def run(call: Call) -> None:
 
 def _line(change: PageChange) -> str:
     found: dict[str, Any] = {"change": change.kind, "url": change.url}
+    if change.key:
+        found["key"] = change.key
     if change.moved_from is not None:
         found["moved_from"] = change.moved_from
     if change.record is not None:
@@ -65,6 +67,7 @@ def _text(found: Iterable[PageChange]) -> str:
     for change in found:
         counts[change.kind] += 1
         url = change.url if change.moved_from is None else f"{change.moved_from} -> {change.url}"
+        url = f"{change.key} {url}" if change.key else url
         if change.kind not in {UNCHANGED, NOT_COMPARED}:
             record = change.record
             copy = f" repeats {record.original_url}" if record is not None and record.is_duplicate else ""

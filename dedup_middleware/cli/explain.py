@@ -20,7 +20,8 @@ from dedup_middleware.common.urls import as_requested, bare, identities_near, ur
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.model import VerdictKind, is_marked
+from dedup_middleware.items.keys import ItemKeys
+from dedup_middleware.model import KEYED, VerdictKind, is_marked
 from dedup_middleware.plugin import ordering
 from dedup_middleware.reasons import Outcome, message_of
 from dedup_middleware.records.file import (
@@ -53,11 +54,17 @@ _MAX_URL = 2_000
 
 def explain(config: Config, url: str) -> dict[str, Any]:
     """Return what the store and the records contain of *url*; :class:`NothingFoundError` if that is nothing."""
-    url = as_requested(url)
-    shown = without_secrets(url, redact=config.redact_query)
-    last, stored, near, note = _last_record(config, shown), None, "", ""
+    if config.key and "://" not in url:
+        shown, last = url, _last_record(config, RecordFilter(key=url))
+        keys = ItemKeys(last.spider if last else config.spider or "", config.key)
+        identities = [keys.shown(last.key if last else url).identity]
+    else:
+        url = as_requested(url)
+        shown, identities = without_secrets(url, redact=config.redact_query), [url_identity(url)]
+        last = _last_record(config, RecordFilter(url=shown))
+    stored, near, note = None, "", ""
     try:
-        stored, near = _stored(config, url)
+        stored, near = _stored(config, url, identities)
     except StoreLockedError as error:
         note = f"{error} Until then, only the records are shown."
     annex = None if config.log is None else ordering.annex()
@@ -96,20 +103,20 @@ def _recorded_near(config: Config, shown: str) -> Iterator[str]:
             yield record.url
 
 
-def _last_record(config: Config, shown: str) -> Record | None:
+def _last_record(config: Config, wanted: RecordFilter) -> Record | None:
     last = None
     if config.log is not None and log_exists(config.log):
-        for record in Records(config.log, RecordFilter(url=shown)):
+        for record in Records(config.log, wanted):
             last = record.standing_on(last)
     return last
 
 
-def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, str]:
-    """Return what the store has of the page at *url*; if that is nothing, a URL nearly the same that it has."""
+def _stored(config: Config, url: str, identities: list[bytes]) -> tuple[dict[str, Any] | None, str]:
+    """Return what the store has with one of these *identities*; if that is nothing, a URL near *url* that it has."""
     if not store_exists(config.store):
         return None, ""
     with index_for_command(config.store, "explain") as (store, index):
-        page = index.find([url_identity(url)])
+        page = index.find(identities)
         if page is None:
             other = index.find(identities_near(url))
             return None, "" if other is None else other.url
@@ -133,6 +140,8 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
     # The marks belong to the verdict: of an original that has another text by now there are none.
     has_changed = original is not None and not original.is_original_of(page)
     text = index.text(page.number)
+    if page.source == KEYED and page.item_content is not None:
+        text = [*page.item_content.digest.decode("utf8", "replace").split("\n"), *index.item_text(page)]
     is_held = original is not None and not has_changed
     held, near = page.hashes, frozenset[str]()
     if original is not None and is_held:
@@ -248,6 +257,7 @@ def record_text(record: Record, width: int | None = None) -> str:
 def _details(record: Record) -> Iterator[tuple[str, str | None]]:
     if record.verdict == VerdictKind.UNCHANGED and record.outcome != Outcome.KEPT:
         yield "items", record.outcome
+    yield "key", record.key
     yield "was at", record.moved_from
     yield "original", record.original_url
     yield "reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))
@@ -303,7 +313,8 @@ def _lines_of_copy(since: str, stored: dict[str, Any]) -> Iterator[str]:
 def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     repeats = stored["repeated_by"]
     pages = f"repeated by {plural(len(repeats), 'page')}:" if repeats else "not repeated by any page."
-    yield f"Stored {since} as an original of {plural(stored['clauses'], 'clause')}, {pages}"
+    what = f"an original of {plural(stored['clauses'], 'clause')}" if stored["clauses"] else "the item with this key"
+    yield f"Stored {since} as {what}, {pages}"
     yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
     if stored["nearest"] is not None:
         yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"
@@ -320,7 +331,7 @@ COMMANDS = {
             "explain https://example.org/story https://example.com/repost",
         ),
         (
-            url_argument(),
+            url_argument(help="page URL, exactly as it was crawled, or the key of an item"),
             option("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit"),
             option(
                 "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"

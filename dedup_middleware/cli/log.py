@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def run(call: Call) -> None:
     """Print the chosen records; :class:`NothingFoundError` if a filter matches none."""
     counts = Counts()
-    shown = (each for each in counts.counted(call.records) if call.opts.all or each.is_duplicate or each.is_related)
+    are_all = call.opts.all or call.opts.key
+    shown = (each for each in counts.counted(call.records) if are_all or each.is_duplicate or each.is_related)
     if call.show_each(shown, lambda record: record_text(record, columns()), Record.to_line):
         return
     call.check_crawl(counts)
@@ -46,6 +47,7 @@ COMMANDS = {
         ("log", "log --crawl last --min-score 0.9", "log --host example.org --all --json"),
         (
             *(HOST, ORIGINAL, crawl_option(), MIN_SCORE),
+            option("--key", metavar="KEY", help="all records of the items with this key"),
             option("--all", action="store_true", help="include new, unchanged and unchecked pages"),
         ),
     )

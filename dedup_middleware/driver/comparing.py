@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.page_changes import item_changes
-from dedup_middleware.model import Rejection, Unchanged, VerdictKind
+from dedup_middleware.common.budget import UncheckableError
+from dedup_middleware.items.reading import content_of
+from dedup_middleware.model import Changes, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, within
 
@@ -16,8 +18,11 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.detector import Detector
     from dedup_middleware.index.index import Index
     from dedup_middleware.items.reading import ItemCheck
-    from dedup_middleware.model import StoredPage
+    from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.visits.visit import Visit
+
+# Of a page whose items all have keys: no item of another page repeats one that is judged by its key.
+_NOTHING = content_of([])
 
 
 def compare_with_itself(
@@ -32,8 +37,10 @@ def compare_with_itself(
     own = _own(visit, index)
     if own is None or own.item_content is None or visit.claimed is None:
         return
-    texts = visit.item_texts or [check.read(visit.claimed, item, visit.budget) for item in visit.held]
-    changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
+    texts, changes = visit.item_texts, Changes()
+    if not visit.claimed.is_keyed:
+        texts = texts or [check.read(visit.claimed, item, visit.budget) for item in visit.held]
+        changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
     if changes:
         visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
         if visit.stored is not None:
@@ -63,8 +70,16 @@ def item_verdict(
 
     def rejects(original: StoredPage) -> Rejection | None:
         # What the items of an open claim contain, and which feeds have them, is known once it has ended.
-        is_missing = not original.pending and not original.kept.has_reached(wanted)
-        return Rejection(Reason.ORIGINAL_MISSING_FROM_FEED) if is_missing else None
+        if original.pending:
+            return None
+        if original.item_content == _NOTHING:
+            return Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT)
+        return None if original.kept.has_reached(wanted) else Rejection(Reason.ORIGINAL_MISSING_FROM_FEED)
+
+    if page.is_keyed:
+        assert match is not None
+        rejection = rejects(match.original)
+        return ItemVerdict(verdict, repeats=rejection is None, rejection=rejection)
 
     with visit.budget:
         text = check.read(page, item, visit.budget)
@@ -91,3 +106,26 @@ def page_verdict(visit: Visit, detector: Detector) -> ItemVerdict:
     with visit.budget:
         judged = detector.judge(within(visit.page, visit.budget), visit.verdict)
     return ItemVerdict(judged, repeats=judged.kind is VerdictKind.DUPLICATE)
+
+
+def owned_by(visit: Visit, claimed: Page, index: Index) -> Page | None:
+    """Return the page of *visit*, *claimed* so, with what it owns now that all its items came; ``None`` for nothing.
+
+    A page with one item owns its whole text; one with several only their text: a list of teasers does not own the
+    articles.
+    """
+    if claimed.is_keyed:
+        return claimed
+    known, several = claimed.known, visit.items > 1
+    try:
+        with visit.budget:
+            content = content_of(visit.item_texts, None if known is None else known.item_content)
+    except UncheckableError:
+        content = _NOTHING
+    if visit.read is not None and not index.gave_the_same(claimed, content, several=several):
+        page = visit.read_in_full()
+        if page is None:
+            return None
+        claimed = page
+    page = claimed.restricted_to(content.hashes, content.texts) if several else claimed
+    return replace(page, item_content=content)

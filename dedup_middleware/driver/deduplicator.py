@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
-from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
+from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, owned_by, page_verdict
 from dedup_middleware.driver.earlier import EarlierCrawls
+from dedup_middleware.driver.keyed import KeyedItems, claim_keyed
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
-from dedup_middleware.items.reading import ItemCheck, content_of
+from dedup_middleware.items.keys import ItemKeys
+from dedup_middleware.items.reading import ItemCheck
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
@@ -37,7 +39,7 @@ from dedup_middleware.visits.states import Claim, Event, Output, after
 from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import timedelta
 
     from dedup_middleware.checks.detector import Detector
@@ -73,6 +75,7 @@ class Deduplication:
         items_are_pages: bool = False,
         max_characters: int = sys.maxsize,
         item_fields: Collection[str] = (),
+        key: Mapping[str, Sequence[str]] | None = None,
         jobdir: str = "",
         dropped_size: int | None = None,
         dropped_age: timedelta | None = None,
@@ -80,7 +83,7 @@ class Deduplication:
         """Check with *detector* and report to *listener*.
 
         *begin* is the first line of its records. *flush* and *disks* are for `Durability`, *max_characters* and
-        *item_fields* for `ItemCheck`; *feeds_wanting*
+        *item_fields* for `ItemCheck`, and *key* for `ItemKeys`; *feeds_wanting*
         returns the kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends.
         If *items_are_pages*, those of unchecked pages are checked as pages, elsewhere. Later processes go on with a
         crawl that has a *jobdir*, which is its name. Dropped items are stored, up to *dropped_size* bytes and for
@@ -92,7 +95,6 @@ class Deduplication:
         self.index = detector.index
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
-        self.verdicts = Verdicts(run, detector, self.fail)
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
@@ -108,6 +110,8 @@ class Deduplication:
         # The visits with an open claim, by its number in the index, or that of the original that is kept again.
         self._open: dict[int, Visit] = {}
         self._earlier = EarlierCrawls(run, self.index, self._open.keys())
+        self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
+        self.keyed = KeyedItems(run, ItemKeys(spider, key or {}), self.item_check, self.verdicts.check)
         find, likes = (lambda identity: self.index.find([identity])), detector.preferences
         self.recorder = Recorder(
             *(spider, run, log, listener, self.fail),
@@ -171,6 +175,9 @@ class Deduplication:
         may_claim = visit.claim is Claim.NONE and visit.output is Output.FLOWS and not visit.items_kept
         if not may_claim or visit.is_duplicate or not visit.can_be_original:
             return None
+        if visit.page is not None and visit.page.is_keyed:
+            # Also one that is unchanged, which other pages may give at the same time.
+            return claim_keyed(visit.page, visit.verdict, self.index)
         own = None
         if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None and visit.verdict.moved is None:
             # An unchanged original owns its text already.
@@ -214,12 +221,16 @@ class Deduplication:
     def process(self, visit: Visit, item: Any, *, is_compared: bool = True, may_wait: bool = True) -> list[Decision]:
         """Return what becomes of *item*, the next of the page, and of items that were held before it.
 
-        The first item decides whether its page is a duplicate. A later one is dropped if the original's items contain
+        An item with a key goes on, to be checked by itself. The first of the others decides whether the page is a
+        duplicate. A later one is dropped if the original's items contain
         what it contains, and else kept; it follows its page if it is not to be *compared*. An item without text is held
         until the end: it is dropped unless an item of the page was kept. After a ``WAIT`` process the item again; where
         it *may not wait*, it is kept instead.
         """
         visit.output = after(visit.output, Event.PROCESS)
+        if self.keyed.key_of(visit, item) is not None:
+            visit.items_keyed += 1
+            return [Decision(Fate.CHECK, item)]
         may_drop = visit.is_sound and visit.output is Output.FLOWS
         found = None
         if may_drop and visit.is_duplicate and visit.read is not None and not self._was_dropped(visit, item):
@@ -354,11 +365,12 @@ class Deduplication:
         visit.items_kept += 1
         if self._items_are_pages and visit.needs_item_check and not visit.is_item:
             visit.items_are_checked = True
-            return Decision(Fate.KEEP, item)
+            return Decision(Fate.CHECK, item)
         if visit.claim is Claim.PENDING and visit.claimed is not None:
             visit.items_yielded += 1
-            with suppress(UncheckableError), visit.budget:
-                visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
+            if not visit.claimed.is_keyed:
+                with suppress(UncheckableError), visit.budget:
+                    visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
             if self._feeds_end_late():
                 visit.kept.append(self.drops.as_stored(item))
         if visit.action is Action.TAG or (
@@ -412,7 +424,7 @@ class Deduplication:
     def _write_drop(self, visit: Visit, before: Match | None, item: Any, data: bytes) -> Written | None:
         """Write the drop, if the action is one; ``None`` if the match *before* does not stand, and the item is kept."""
         self.verdicts.renew_if_stale(visit)
-        match, page, feeds = visit.verdict.match, visit.page, self.feeds_wanting(item)
+        match, page, feeds = visit.verdict.match, visit.as_copy, self.feeds_wanting(item)
         if not visit.is_duplicate or match is None or before is None or page is None or match.original.pending:
             return None
         if match.original.number != before.original.number or not match.original.kept.has_reached(feeds):
@@ -446,36 +458,26 @@ class Deduplication:
         self.index.open_claims.ended(visit.stored.number)
 
     def _end_claim(self, visit: Visit) -> None:
-        """Note that no item will follow. A page with one item owns its whole text; one with several only their text.
-
-        A list of teasers does not own the articles.
-        """
+        """Note that no item will follow."""
         if visit.claim is not Claim.PENDING or visit.claimed is None:
             return
-        known, several = visit.claimed.known, visit.items > 1
-        try:
-            with visit.budget:
-                content = content_of(visit.item_texts, None if known is None else known.item_content)
-        except UncheckableError:
-            content = content_of([])
-        if visit.read is not None and not self.index.gave_the_same(visit.claimed, content, several=several):
-            visit.claimed = visit.read_in_full()
-            if visit.claimed is None:
-                self.void(visit)
-                return
-        page = visit.claimed.restricted_to(content.hashes, content.texts) if several else visit.claimed
-        visit.claimed = replace(page, item_content=content)
-        self._deliver_if_complete(visit)
+        visit.claimed = owned_by(visit, visit.claimed, self.index)
+        if visit.claimed is None:
+            self.void(visit)
+        else:
+            self._deliver_if_complete(visit)
 
     def _deliver_if_complete(self, visit: Visit) -> None:
         is_over = visit.output is Output.ENDED and visit.items_left == visit.items_yielded
         if visit.claim is not Claim.PENDING or visit.claimed is None or not is_over:
             return
-        # Without an item that was kept, or dropped because the store has it.
-        if not (visit.items_yielded or visit.item_texts) or visit.is_list:
+        # Without an item that was kept, is checked by itself, or was dropped because the store has it.
+        has_items = visit.items_yielded or visit.item_texts or visit.items_keyed or (visit.key and visit.items_dropped)
+        if not has_items or visit.is_list:
             self.void(visit)
             return
-        visit.claimed = replace(visit.claimed, standing=self.recorder.standing(visit))
+        if (standing := self.recorder.standing(visit)) != visit.claimed.standing:
+            visit.claimed = replace(visit.claimed, standing=standing)
         visit.claim = after(visit.claim, Event.DELIVER)
         self.durability.delivered(visit)
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.model import now
+from dedup_middleware.model import now_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -23,7 +23,7 @@ class EarlierCrawls:
         self._run = run
         self._index = index
         self._is_kept_now = is_kept_now
-        self._begun = now()
+        self._begun = now_exactly()
         self._beside: frozenset[str] = frozenset()
         with suppress(*TROUBLE):  # the crawl will notice by itself
             self._beside = index.begin(run)

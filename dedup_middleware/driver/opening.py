@@ -133,6 +133,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         items_are_pages=config.spider is not None and bool(config.item_fields),
         max_characters=config.max_bytes,
         item_fields=config.item_fields,
+        key=config.key,
         jobdir=jobdir,
         dropped_size=None if config.spider is None else config.dropped_size,
         dropped_age=config.dropped_age,

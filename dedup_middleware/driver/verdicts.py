@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dedup_middleware.driver.keyed import verdict_on
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.detector import Detector
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.errors import DedupError, UnreadableError
+    from dedup_middleware.model import StoredPage
 
 
 class Verdicts:
     """The verdicts of one crawl, *run*, by *detector*; *fail* gets the trouble of its store."""
 
-    def __init__(self, run: str, detector: Detector, fail: Callable[[DedupError | UnreadableError], None]) -> None:
+    def __init__(
+        self,
+        run: str,
+        detector: Detector,
+        fail: Callable[[DedupError | UnreadableError], None],
+        is_earlier: Callable[[StoredPage], bool],
+    ) -> None:
+        """*is_earlier* returns whether only earlier crawls have kept an original."""
         self.store_failure: Reason | None = None
         """Why the store can not be used, once that is so: then pages are unchecked."""
         self.has_failed = False
@@ -29,6 +38,7 @@ class Verdicts:
         self._detector = detector
         self._index = detector.index
         self._fail = fail
+        self._is_earlier = is_earlier
 
     def check(self, page: Page, action: Action, budget: Budget, *, is_exempt: bool = False) -> Visit:
         """Return the visit of *page* with its provisional verdict; its items have what is left of its *budget*."""
@@ -72,11 +82,13 @@ class Verdicts:
                         visit.page, visit.verdict = found
                         return
                 page = visit.page if visit.read is None else visit.read_in_full()
-                if page is not None:
+                if page is not None and page.is_keyed:
+                    visit.verdict = verdict_on(page, self._index, self._is_earlier)
+                elif page is not None:
                     with visit.budget:
                         visit.verdict = self._detector.check(within(page, visit.budget))
-                    if visit.verdict.kind is VerdictKind.DUPLICATE and visit.is_exempt:
-                        visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
+                if visit.is_duplicate and visit.is_exempt:
+                    visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
             except TROUBLE as error:
                 self._fail(error)
             else:

@@ -106,8 +106,9 @@ class Index(Lookup):
         claimed = self.open_claims.add(page, self.host_mark(page.url))
         if self.beside is not None:
             self.beside.claimed(claimed.number, page.note)
-        others = [known for known in self.same(page.all_identities) if not known.has_text_of(page)]
-        self.outdate(claimed.number, others, page.run)
+        if not page.is_keyed:
+            others = [known for known in self.same(page.all_identities) if not known.has_text_of(page)]
+            self.outdate(claimed.number, others, page.run)
         return claimed
 
     def lead_elsewhere(self, identities: Iterable[bytes], end: bytes, run: str) -> None:
@@ -323,13 +324,13 @@ class Index(Lookup):
             page.note,
         )
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
+        text = None if page.is_keyed else schema.encode_text(page.paragraphs, TEXT_LIMIT)
         if not own and not page.source:
             before = self.shown_on(page.url)
             if (now := shown.updated(before, page)) is not before:
                 changes.puts.append((schema.shown_key(page.url, self.store.header.key), shown.encode(now)))
-        else:
+        elif text is not None:
             self.known_words.replace(stored.number, page.paragraphs)
-        text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
         item_text = packed_item_text(stored, page.paragraphs)
         changes.put_page(stored, text, item_text, body_digest)
         if own and item_text is None:
@@ -337,7 +338,7 @@ class Index(Lookup):
         for other in own:
             if other.number != stored.number:
                 changes.remove_page(other)
-        if own and not stored.is_original_as(own[0]):
+        if own and not page.is_keyed and not stored.is_original_as(own[0]):
             changes.puts += self._releases_of_copies(own, page.run)
         for view in superseded:
             changes.put_page(_as_duplicate(view, stored), None)

@@ -125,6 +125,19 @@ class Lookup:
         found = self.numbered(n for i in page.identities for n in leads.get(i, ())) if leads else ()
         return [each for each in found if each.original is None]
 
+    def kept_at(self, identities: Sequence[bytes]) -> list[StoredPage]:
+        """Return the originals with one of these *identities*, and the pages with open claims. Two reads, or one."""
+        claims = self.open_claims.holders
+        pending = [number for i in identities if i in claims for number in claims[i]]
+        keys = [schema.identity_key(i) for i in identities]
+        if self.store.worker:
+            keys += map(schema.claims_key, identities)
+        values = self.store.get_many(keys)
+        numbers = [schema.decode_identity(value)[0] for value in values[: len(identities)] if value is not None]
+        for value in values[len(identities) :]:
+            numbers += schema.decode_postings(value or b"")
+        return [page for page in self.numbered(dict.fromkeys((*numbers, *pending))) if page.original is None]
+
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
         """Return the first of the stored pages with one of these *identities*, if any."""
         return next(iter(self.same(identities)), None)

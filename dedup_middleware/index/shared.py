@@ -29,12 +29,13 @@ class SharedIndex(Index):
 
     # --- claims
 
-    def claim(self, page: Page) -> StoredPage:
+    def claim(self, page: Page, own: list[StoredPage] | None = None) -> StoredPage:  # noqa: ARG002 - see Index
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
         changes = PageWrite(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         changes.replace([], claimed.number, claimed, page.suppressed, page.note)
-        changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
+        text = None if page.is_keyed else schema.encode_text(page.paragraphs, TEXT_LIMIT)
+        changes.put_claim(claimed, self.store.worker, text)
         changes.write()
         self.open_claims.touch(claimed)
         return claimed

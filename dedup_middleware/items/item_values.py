@@ -107,7 +107,7 @@ def is_url(text: str) -> bool:
 
 def _lists_of_paragraphs(values: Iterable[tuple[str, Plain]]) -> frozenset[str]:
     """Return the paths of the lists in *values* that are texts: some of their texts are long."""
-    long = (field for field, value in values if isinstance(value, str) and not is_markup(value) and _is_long(value))
+    long = (field for field, value in values if isinstance(value, str) and not is_markup(value) and is_long(value))
     return frozenset(filter(None, map(_list_of, long)))
 
 
@@ -157,7 +157,7 @@ def _short_text(value: str) -> str:
     if len(value) > MAX_SHORT:
         return ""
     text = " ".join(cast("Iterator[str]", parse(value).itertext())) if is_markup(value) else value
-    if not _is_long(text):
+    if not is_long(text):
         return text
     return "" if sum(each for _, each in significant_clauses(reduced_once(text))) >= MIN_TEXT_WEIGHT else text
 
@@ -191,6 +191,13 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
             and _is_clock_reading(text, now)
         )
     )
+
+
+def is_of_fetch(path: str, text: str, url: str, now: float) -> bool:
+    """Return whether *text* at *path* is incidental, or leads to the page at *url*; never of a text that is long."""
+    if is_url(text):
+        return is_incidental(innermost(path), text, url, now) or is_same_address(text, url)
+    return not is_long(text) and is_incidental(innermost(path), text, url, now)
 
 
 def _is_clock_reading(text: str, now: float | None) -> bool:
@@ -255,7 +262,7 @@ def prose_in(values: Sequence[tuple[str, Plain]], budget: Budget) -> list[str]:
         if is_markup(text):
             found = texts_of(parse(text, budget), budget)
             prose += found.paragraphs or found.others
-        elif _list_of(field) in lists or _is_long(text):
+        elif _list_of(field) in lists or is_long(text):
             for piece in pieces([text]):
                 prose += piece.split("\n")
         else:
@@ -263,7 +270,8 @@ def prose_in(values: Sequence[tuple[str, Plain]], budget: Budget) -> list[str]:
     return prose or short
 
 
-def _is_long(text: str) -> bool:
+def is_long(text: str) -> bool:
+    """Return whether *text* is long enough to be compared as a text."""
     return len(text) >= MIN_TEXT_WEIGHT or (not text.isascii() and weight(text) >= MIN_TEXT_WEIGHT)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
@@ -12,7 +13,17 @@ from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.values import is_markup
 from dedup_middleware.extraction.features import MAX_TITLE, is_age
 from dedup_middleware.fingerprints import fast_hash
-from dedup_middleware.items.item_values import WEB, Value, item_fields, item_values, prose_in, short_values
+from dedup_middleware.items.item_values import (
+    WEB,
+    Value,
+    is_long,
+    is_of_fetch,
+    is_url,
+    item_fields,
+    item_values,
+    prose_in,
+    short_values,
+)
 from dedup_middleware.model import ItemContent, PageFeatures
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
@@ -28,6 +39,8 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Fingerprint, Page
 
 _DIGEST_BYTES = 8
+# Characters of short values that the store has of an item with a key.
+_MAX_SHOWN = 2_000
 #: Between a field and its value, as a person reads it.
 IS = ": "
 
@@ -93,6 +106,34 @@ class ItemCheck:
         budget.check_time()
         raw = tuple(text for text in texts if is_markup(text) or not any(map(str.isalnum, text)))
         return ItemText(budget.watched(tuple(prose)), short, fingerprint, _names(texts, page), raw)
+
+    def exact(self, item: Any, url: str, key: Sequence[str]) -> tuple[bytes, ItemContent]:
+        """Return 8 bytes that change with any character of what *item* of the page at *url* contains, and its content.
+
+        What comes from the fetch does not count, nor do the fields of its *key*. The digest of the content is its short
+        values, a line each. `UncheckableError` as for :meth:`read`.
+        """
+        now, written, shown, texts = time.time(), list[tuple[str, str]](), list[str](), list[str]()
+        values = [(field, value) for field, value in item_values(item, self._fields) if field not in key]
+        try:
+            found = [(field, value if isinstance(value, str) else str(value)) for field, value in values]
+        except ValueError as error:  # more digits than Python writes
+            raise UncheckableError(Reason.UNREADABLE_ITEM) from error
+        if sum(len(text) for _, text in found) > self._max_characters:
+            raise UncheckableError(Reason.TOO_LARGE)
+        for field, text in found:
+            if self._fields is None and is_of_fetch(field, text, url, now):
+                continue
+            if is_long(text) and not is_url(text):
+                texts.append("\n".join(line for line in text.split("\n") if not is_age(line)))
+                written.append((field, texts[-1]))
+            else:
+                shown.append(f"{field}{IS}{' '.join(text.split())}")
+                written.append((field, text))
+        self.note_fields(item)
+        digest = sha256(json.dumps(sorted(written)).encode()).digest()[:_DIGEST_BYTES]
+        packed = "\n".join(shown)[:_MAX_SHOWN].encode("utf8", "surrogatepass")
+        return digest, ItemContent(frozenset(), frozenset(), bool(texts), tuple(texts), digest=packed)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""

@@ -348,6 +348,8 @@ class DedupExtension(SharedState):
         for warning in (mostly_unchecked(numbers), messages.originals_pending(numbers)):
             if warning is not None:
                 self.warn(warning)
+        if deduplication.keyed.keys.are_missing and numbers.get("items/kept"):
+            self.warn(messages.NO_KEY)
         if fields := deduplication.item_check.fields_not_found:
             self.warn(messages.fields_not_found(fields))
 

@@ -160,6 +160,9 @@ def fields_not_found(fields: Iterable[str]) -> str:
     return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
 
 
+NO_KEY = "no item had the fields of its DEDUP_KEY: check the spelling"
+
+
 def originals_pending(numbers: Mapping[str, int]) -> str | None:
     """Return the warning that a tenth of the copies, or more, had an original that was not durable in time."""
     pending = numbers.get(f"kept/{Reason.ORIGINAL_PENDING}", 0)

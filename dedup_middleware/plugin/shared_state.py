@@ -41,7 +41,8 @@ class Passing(NamedTuple):
     """A reference, so that no other item gets its ``id()``: items are often not hashable."""
     entry: Entry
     request: bytes | None
-    """The identity of its request if the item is to be checked as a page; ``None`` if it is released."""
+    """The identity of its request if the item is to be checked as a page, empty without one; ``None`` if it is
+    released."""
 
 
 class SharedState(Listener):

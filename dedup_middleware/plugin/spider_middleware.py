@@ -16,7 +16,7 @@ from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.common.budget import Budget, UncheckableError, page_budget
-from dedup_middleware.common.urls import item_identity, request_identity
+from dedup_middleware.common.urls import item_identity, request_identity, without_secrets
 from dedup_middleware.items.item_values import item_texts
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.extension import Component
@@ -117,10 +117,22 @@ class DedupCallbackMiddleware(Component):
 
 
 def _marked(extension: DedupExtension, response: Response, output: Any) -> Any:
-    """Return *output* of the callback of *response*; a request with its mark, where requests are put off."""
+    """Return *output* of a callback or errback; a request with its mark, an item with its page, where these count."""
     if extension.requests is not None and isinstance(output, Request):
         extension.requests.mark(response, output)
+    elif extension.deduplication is not None and extension.config.key and not isinstance(output, (Request, type(None))):
+        # An item with a key is judged by it wherever it came from.
+        entry = extension.visits.get(response) or Entry(extension.deduplication, _unread(extension, response.url))
+        extension.passing[id(output)] = Passing(output, entry, b"")
     return output
+
+
+def _unread(extension: DedupExtension, url: str) -> Visit:
+    """Return the visit of the page at *url*, empty for items of ``start()``, which is not read."""
+    config = extension.config
+    visit = Visit.unchecked(without_secrets(url, redact=config.redact_query), Reason.OTHER_CONTENT_TYPE, config.action)
+    visit.unchanged = config.unchanged
+    return visit
 
 
 class _PageOutput:
@@ -210,14 +222,17 @@ class _PageOutput:
 
     async def _carried_out(self, decisions: Iterable[Decision]) -> list[Any]:
         """Drop what is to be dropped; return what goes on."""
-        kept, visit, request = [], self._visit, self._response.request
+        kept, request, has_keys = [], self._response.request, bool(self._extension.config.key)
         for fate, item in decisions:
             if fate is Fate.DROP:
                 await self._drop(item)
-            elif fate is Fate.KEEP:
+            elif fate in {Fate.KEEP, Fate.CHECK}:
                 kept.append(item)
-                if visit.items_are_checked and request is not None:
+                identity = b""
+                if fate is Fate.CHECK and request is not None:
                     identity = request_identity(self._extension.crawler.request_fingerprinter.fingerprint(request))
+                # The pipeline is to know the page of each item that may have a key.
+                if identity or has_keys:
                     self._extension.passing[id(item)] = Passing(item, self._entry, identity)
         return kept
 
@@ -239,11 +254,11 @@ class _PageOutput:
 
 
 class DedupItemPipeline(Component):
-    """Checks the text and short values of the item fields named in ``DEDUP_ITEM_FIELDS``, as if the item were a page.
+    """Checks items that have a key, and the item fields named in ``DEDUP_ITEM_FIELDS``, as if the item were a page.
 
-    Only items of responses that cannot be checked are checked here: JSON, XML, feeds, pages with too little text. Items
-    of one request are never compared with one another, and an item that comes again from its own request, unchanged, is
-    the same one.
+    Without a key, only items of responses that cannot be checked are checked here: JSON, XML, feeds, pages with too
+    little text. Items of one request are never compared with one another, and an item that comes again from its own
+    request, unchanged, is the same one.
     """
 
     def __init__(self, extension: DedupExtension | None = None) -> None:
@@ -263,11 +278,14 @@ class DedupItemPipeline(Component):
         passing, deduplication = self._extension.passing.pop(id(item), None), self._extension.deduplication
         item_entry.set(None if passing is None or passing.request is not None else passing.entry)
         item_type.set(type(item))
-        if deduplication is None or passing is None or passing.request is None:
+        if deduplication is None or (not self._extension.config.key if passing is None else passing.request is None):
             return item
-        page, entry = passing.entry.visit, None
+        page = _unread(self._extension, "") if passing is None else passing.entry.visit
+        entry = None
         try:
-            visit = self._examined(deduplication, item, page, passing.request)
+            visit = self._examined(deduplication, item, page, passing and passing.request)
+            if visit is None:
+                return item
             entry = Entry(deduplication, visit)
             deduplication.enter(visit)
             decisions = deduplication.process(visit, item)
@@ -299,12 +317,19 @@ class DedupItemPipeline(Component):
         item_entry.set(entry)
         decisions += entry.deduplication.end(entry.visit)
         if any(fate is Fate.DROP for fate, _ in decisions):
-            item_entry.set(None)
+            # That it is dropped says nothing of its page, nor of what the store has of it.
+            item_entry.set(entry._replace(visit=Visit.unchecked(entry.visit.url, "", entry.visit.action)))
             raise DuplicateItem(entry.visit)
         return item
 
-    def _examined(self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes) -> Visit:
-        """Return the visit of *item* of the page of *page_visit*, checked."""
+    def _examined(
+        self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes | None
+    ) -> Visit | None:
+        """Return the visit of *item* of the page of *page_visit*, checked; ``None`` if it is not checked by itself."""
+        if (key := deduplication.keyed.key_of(page_visit, item)) is not None:
+            return deduplication.keyed.check(page_visit, item, key)
+        if not request:
+            return None
         url, action = page_visit.url, page_visit.action
         config = self._extension.config
         deduplication.item_check.note_fields(item)

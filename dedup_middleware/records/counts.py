@@ -36,7 +36,7 @@ KINDS = (
 NO_HOST = "?"
 #: Reasons of unchecked pages that count neither as checked nor as unchecked: the user has switched the plugin off for
 #: these pages, or their items are checked one by one.
-NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_CHECKED)
+NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_CHECKED, Reason.ITEMS_HAVE_KEYS)
 # Pairs of hosts that are counted at once. Of more, those that were met least are counted from 1 again.
 _MAX_PAIRS = 100_000
 # A host name has at most 253 characters, and a scheme and a port a few more.
@@ -48,6 +48,7 @@ _UNCHANGED_DROPPED = "unchanged_dropped"
 _SOMETIMES = (_UNCHANGED_DROPPED, "without_items", "lists")
 #: What counts pages, and items that are checked by themselves: the name of their number, and how the others begin.
 OF_PAGES, OF_ITEMS = ("pages", ""), ("items/checked", "items/checked/")
+_KEYED = Reason.ITEMS_HAVE_KEYS.value
 _LITTLE_TEXT = Reason.TOO_LITTLE_TEXT.value
 _FOR_EARLIER = "items/dropped_for_earlier_crawls"
 
@@ -65,7 +66,7 @@ def host_at(url: str) -> str:
 
 def kind_of(record: Record) -> str | None:
     """Return the kind of *record*; ``None`` if it is of no page and no item: released items, a page that is gone."""
-    has_items = bool(record.items_kept or record.items_dropped)
+    has_items = bool(record.items_kept or record.items_dropped or record.reason == _KEYED)
     return _kind(record.verdict, record.outcome, record.reason, has_items)
 
 
@@ -105,7 +106,7 @@ def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
     would_drop: int,
     is_item: bool,  # noqa: FBT001
 ) -> tuple[tuple[str, int], ...]:
-    kind = _kind(verdict, outcome, reason, bool(kept or dropped))
+    kind = _kind(verdict, outcome, reason, bool(kept or dropped or reason == _KEYED))
     numbers = {"items/dropped": dropped, "gone": int(verdict == _GONE)}
     if kind is None:
         numbers["items/released"] = kept
@@ -223,6 +224,7 @@ def _lines(numbers: Mapping[str, int], of: str) -> Iterator[tuple[str, int]]:
         ("list pages (no items)", "lists"),
         ("switched off", f"unchecked/{Reason.SWITCHED_OFF}"),
         ("checked by item", f"unchecked/{Reason.ITEMS_CHECKED}"),
+        ("judged by key", f"unchecked/{Reason.ITEMS_HAVE_KEYS}"),
     )
     yield from _with_reasons("kept", kept(numbers, of))
     yield "  duplicates", numbers.get(f"{of}verdict/duplicate", 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.model import Scope, VerdictKind
-from dedup_middleware.reasons import Outcome
+from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.file import Record, RecordFilter, lines
 
 if TYPE_CHECKING:
@@ -37,14 +37,16 @@ class PageChange:
     """The record that shows it; ``None`` for a page that was not seen, or is unchanged."""
     moved_from: str | None = None
     """Where it was before, if it has moved."""
+    key: str = ""
+    """The key of an item that has one; then `url` is that of its page."""
 
 
 @dataclass(slots=True)
 class _Span:
     """The pages of the crawls before and after a point in time."""
 
-    before: dict[str, bool] = field(default_factory=dict[str, bool])
-    """URLs that had a page, or ``False`` for one that was gone."""
+    before: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """URL and key of each thing that was there; no URL for a page that was gone."""
     after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
     left: set[str] = field(default_factory=set[str])
     """URLs that pages have left for others."""
@@ -56,10 +58,14 @@ class _Span:
 
         *compares*: whether its crawl compares pages with those of earlier ones.
         """
-        url, former = record.url, record.moved_from
+        url, former = record.thing, record.moved_from
+        if record.reason == Reason.ITEMS_HAVE_KEYS:
+            # What its items are has records of its own.
+            self.left |= {record.url} if is_after else set()
+            return
         if not is_after:
             self.before.pop(former or "", None)
-            self.before[url] = record.verdict != VerdictKind.GONE.value
+            self.before[url] = "" if record.verdict == VerdictKind.GONE.value else record.url, record.key
             return
         if former is not None:
             self.left.add(former)
@@ -68,19 +74,20 @@ class _Span:
             if known.kind in _AS_BEFORE:
                 known = PageChange(url, MOVED, record)
             came_from = None if known.kind == NEW else known.moved_from or former
-            self.before[url], self.after[url] = True, PageChange(url, known.kind, known.record, came_from)
+            self.before[url], self.after[url] = (url, ""), PageChange(url, known.kind, known.record, came_from)
         kind, now = self._kind_of(record, compares=compares), self.after.get(url)
         is_new = now is not None and now.kind == NEW
         if kind == ABSENT:
             self.after.pop(url, None)
         elif now is None or GONE in {kind, now.kind} or (kind == CHANGED and not is_new):
             moved_from = None if now is None or kind == GONE else now.moved_from
-            self.after[url] = PageChange(url, kind, None if kind in _AS_BEFORE else record, moved_from)
+            shown = None if kind in _AS_BEFORE else record
+            self.after[url] = PageChange(record.url, kind, shown, moved_from, record.key)
 
     def _kind_of(self, record: Record, *, compares: bool) -> str:
         # The store may have a page that the records have not: those of new pages may be left out.
         is_stored = record.verdict in {VerdictKind.GONE.value, VerdictKind.UNCHANGED.value}
-        was_there = self.before.get(record.url, is_stored)
+        was_there = bool(self.before[record.thing][0]) if record.thing in self.before else is_stored
         if record.verdict == VerdictKind.GONE.value:
             return GONE if was_there else ABSENT
         if record.changes is not None:
@@ -93,8 +100,9 @@ class _Span:
 def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterator[PageChange]:
     """Yield what became of each page that is *wanted* after *crawl*, by the records at *path*.
 
-    Without *crawl*, it is the last crawl of the latest spider compared with the one before it. A page that was crawled
-    before, and not since then, was ``not seen`` if a crawl of its spider has finished since. Memory: the URLs.
+    Items with keys stand for themselves, and their pages are left out. Without *crawl*, it is the last crawl of the
+    latest spider compared with the one before it. A page that was crawled
+    before, and not since then, was ``not seen`` if a crawl of its spider has finished since. Memory: the URLs and keys.
     `NothingFoundError` where there are not two crawls.
     """
     order = _crawls(path)
@@ -117,8 +125,8 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
     yield from span.after.values()
     if span.has_finished:
         known = span.after.keys() | span.left
-        missing = (url for url, was_there in span.before.items() if was_there and url not in known)
-        yield from (PageChange(url, NOT_SEEN) for url in sorted(missing))
+        missing = (found for thing, found in span.before.items() if found[0] and thing not in known)
+        yield from (PageChange(url, NOT_SEEN, key=key) for url, key in sorted(missing))
 
 
 def _crawls(path: Path) -> list[str]:

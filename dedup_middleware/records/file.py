@@ -120,7 +120,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     evidence: list[str] = []
     """Repeated sentences, at most five, as this page wrote them."""
     is_item: bool = False
-    """Whether it is of an item that was checked by itself, because the page at ``url`` cannot be."""
+    """Whether it is of an item that was checked by itself, by its key, or because the page at ``url`` cannot be."""
+    key: str = ""
+    """The key of the item, where ``DEDUP_KEY`` names its fields; at most 200 characters."""
     items_dropped: int = 0
     items_kept: int = 0
     items_would_drop: int = 0
@@ -135,6 +137,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Of the text that the verdict was made on: see `text_mark`."""
     original_text: str = ""
     """The same of the original, as it was then."""
+
+    @property
+    def thing(self) -> str:
+        """What is followed from crawl to crawl: the key of an item, behind a space, else the URL of a page."""
+        return f" {self.key}" if self.key else self.url
 
     @property
     def host(self) -> str:
@@ -405,6 +412,11 @@ def last_crawl_line(path: Path) -> CrawlLine | None:
     return next((line for line in _from_the_end(path) if isinstance(line, CrawlLine)), None)
 
 
+def is_named(key: str, text: str) -> bool:
+    """Return whether a person may mean the *key* of a record by *text*: all of it, or without its class or quotes."""
+    return bool(key) and text in {named for each in (key, key.partition(" ")[2]) for named in (each, each.strip('"'))}
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
     """Chooses records and dropped items: those that match all of these."""
@@ -419,6 +431,8 @@ class RecordFilter:
     """More than its score."""
     url: str | None = None
     """Of the page, as records have it."""
+    key: str | None = None
+    """Of the item, as records have it, or without its class or quotes."""
 
     @classmethod
     def of(
@@ -437,8 +451,8 @@ class RecordFilter:
     @property
     def needle(self) -> tuple[bytes, bool]:
         """What the line of such a record contains, the rarest of what is known; and whether in lower case."""
-        if url := self.url or self.original:
-            return as_written(url), False
+        if text := self.url or self.original or self.key:
+            return as_written(text), False
         if self.host:
             return as_written(self.host), True
         return (as_written(self.crawl), False) if self.crawl else (b"{", False)
@@ -449,6 +463,8 @@ class RecordFilter:
             return False
         found = (record.url, record.original_url, record.crawl)
         if any(value and value != has for value, has in zip((self.url, self.original, self.crawl), found, strict=True)):
+            return False
+        if self.key and (not isinstance(record, Record) or not is_named(record.key, self.key)):
             return False
         return self.min_score <= (record.score or 0.0) < self.below
 

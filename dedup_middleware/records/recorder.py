@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime, timezone
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -12,7 +9,7 @@ from rapidfuzz.distance import Prefix
 
 from dedup_middleware.common.budget import Budget
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.model import Standing, VerdictKind
+from dedup_middleware.model import Standing, VerdictKind, now_exactly
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.records.counts import Counts
 from dedup_middleware.records.file import (
@@ -96,7 +93,7 @@ class RecordMaker:
         verdict, match, standing = visit.verdict, visit.verdict.match, visit.standing
         reason = _reason(visit, standing)
         record = Record(
-            time=_now(),
+            time=now_exactly(),
             spider=self._spider,
             crawl=self._crawl,
             url=visit.url,
@@ -106,6 +103,7 @@ class RecordMaker:
             message=message_of(reason),
             original_is_earlier=visit.is_duplicate and match is not None and self._is_earlier(match.original),
             is_item=visit.is_item and not visit.released,
+            key=visit.key,
             items_dropped=visit.items_dropped,
             items_kept=visit.items_kept,
             items_would_drop=visit.items_would_drop + visit.items_tagged if visit.is_duplicate else 0,
@@ -172,6 +170,7 @@ class Recorder(RecordMaker):
         self._fail = fail
         self._preferences = preferences
         self._signs: Signs | None = Signs()
+        self._has_warned_of_key = False
 
     def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
@@ -184,6 +183,12 @@ class Recorder(RecordMaker):
             self._listener.count(name, number)
         if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.released:
             self._write(record)
+        if visit.verdict.reason == Reason.KEY_GIVEN_TWICE and not self._has_warned_of_key:
+            self._has_warned_of_key = True
+            self._listener.warn(
+                f"this crawl has given the key {visit.key} twice, with other values, and keeps both; so it does "
+                "with all such keys. If they name two things, add a field to DEDUP_KEY"
+            )
         if self._signs is not None and not visit.released:
             try:
                 self._signs.add(record)
@@ -209,7 +214,7 @@ class Recorder(RecordMaker):
 
     def gone(self, url: str) -> None:
         """Count and record that the page at *url*, which the store has, is gone."""
-        record = Record(_now(), self._spider, self._crawl, url, VerdictKind.GONE.value)
+        record = Record(now_exactly(), self._spider, self._crawl, url, VerdictKind.GONE.value)
         for name, number in self.counts.add(record):
             self._listener.count(name, number)
         self._write(record)
@@ -234,7 +239,7 @@ class Recorder(RecordMaker):
     def close(self) -> None:
         """Write that the crawl has ended, and close the file."""
         if self._end is not None:
-            self._end.time = _now()
+            self._end.time = now_exactly()
             self._write(self._end)
         if self._log is not None:
             try:
@@ -279,16 +284,8 @@ def _cut(text: str) -> str:
 
 
 def _reason(visit: Visit, standing: Standing | None) -> str:
+    if visit.items_keyed and not visit.items:
+        return str(Reason.ITEMS_HAVE_KEYS)
     if visit.items_are_checked:
         return str(Reason.ITEMS_CHECKED)
     return visit.verdict.reason if standing is None else standing.reason
-
-
-def _now() -> str:
-    milliseconds = time.time_ns() // 1_000_000
-    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}+00:00"
-
-
-@lru_cache(maxsize=1)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.forms import MAX_FORMS, forms_of
+from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import KINDS, OF_ITEMS, OF_PAGES, host_at, kept, kind_of, numbers_of, unchecked
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES, TEXT
@@ -151,7 +152,9 @@ class Crawls:
             if is_in_sum:
                 self._add_last(line)
             return
-        if line.changes is not None or line.moved_from is not None or line.verdict == _GONE:
+        has_changed = line.changes is not None or line.moved_from is not None or line.verdict == _GONE
+        # Items with keys have records of their own.
+        if has_changed and line.reason != Reason.ITEMS_HAVE_KEYS:
             self._changed.append(line)
         kind, host = kind_of(line), host_at(line.url)
         crawl.add(line, kind, host)
@@ -237,6 +240,7 @@ def _changed(record: Record) -> dict[str, Any]:
     is_otherwise = changes is not None and (changes.shown_otherwise or len(cut) < len(rows))
     return {
         "url": record.url,
+        "key": record.key,
         "crawl": record.crawl,
         "moved_from": record.moved_from,
         "rows": cut,

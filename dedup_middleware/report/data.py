@@ -172,7 +172,7 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
     tables: dict[str, dict[str, int]] = {name: {} for name in _TABLED}
     for record in rows:
         columns["url"].append(record.url)
-        columns["title"].append(one_line(record.title, TITLE_CHARACTERS))
+        columns["title"].append(one_line(record.title or record.key, TITLE_CHARACTERS))
         columns["score"].append(score_of(record))
         columns["time"].append(record.time[:19])
         values = (record.original_url, host_at(record.url), record.reason, record.outcome, record.crawl)

@@ -50,7 +50,7 @@ class Tallies:
         """Take *record* into account."""
         self.records += 1
         self.signs.add(record)
-        before = self._last.pop(record.url, None)
+        before = None if record.key else self._last.pop(record.url, None)
         if before is not None and record.outcome == _RELEASED:
             self.signs.repeat(*before, count=-1)
             self.released.add(record.url)

@@ -111,8 +111,8 @@ class Drops:
         match, has_items = visit.verdict.match, visit.items_dropped or visit.items_kept
         # After a failure, copies of claims that are still open are kept, too: these have no page yet.
         is_one = visit.is_duplicate and not visit.original_is_pending and not visit.written_for
-        if is_one and has_items and match is not None and visit.page is not None:
-            self._index.atomically(self._index.remember_duplicate, visit.page, match, is_dropped=False)
+        if is_one and has_items and match is not None and (page := visit.as_copy) is not None:
+            self._index.atomically(self._index.remember_duplicate, page, match, is_dropped=False)
 
     def make_room(self, added: int) -> None:
         """Remove the oldest dropped items beyond the bounds, now that *added* bytes were written."""
@@ -196,11 +196,12 @@ class Drops:
             return False
         with suppress(item_codec.NotStorableError):
             fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
-            released, wanted = self._released.get((visit.stored.number, fetched.key), []), wanting(item)
-            before = fetched.nearest(each for each, feeds in released if wanted <= feeds)
-            if before is not None:
-                released[:] = [pair for pair in released if pair[0] is not before]
-                return True
+            numbers = visit.stored.number, *(known.number for known in visit.verdict.known)
+            for released in (self._released.get((number, fetched.key), []) for number in numbers):
+                before = fetched.nearest(each for each, feeds in released if wanting(item) <= feeds)
+                if before is not None:
+                    released[:] = [pair for pair in released if pair[0] is not before]
+                    return True
         return False
 
 

@@ -53,6 +53,8 @@ class Fate(Enum):
     """It goes on to the pipelines."""
     DROP = "drop"
     """It is stored as dropped."""
+    CHECK = "check"
+    """It goes on to the pipelines, before which it is checked by itself."""
     HOLD = "hold"
     """What the page still gives decides: a later decision has it."""
     WAIT = "wait"
@@ -101,6 +103,8 @@ class Visit:
     """What happens to its items if it is unchanged."""
     is_item: bool = False
     """Whether it stands for one item of a page, or for items that were dropped before."""
+    key: str = ""
+    """The key of the item that it stands for, if that has one."""
     size: int = 0
     """Bytes of the body; 0 for an item."""
 
@@ -153,7 +157,9 @@ class Visit:
     stored_number: int = 0
     """Its own number as that duplicate."""
     items: int = 0
-    """Items that were processed."""
+    """Items that were processed, without those that have keys."""
+    items_keyed: int = 0
+    """Items that are judged by their keys, each by itself."""
     items_dropped: int = 0
     items_kept: int = 0
     items_would_drop: int = 0
@@ -212,6 +218,12 @@ class Visit:
         if known is None:
             return None
         return known if is_marked(known.text_mark, self.page.text_mark) else None
+
+    @property
+    def as_copy(self) -> Page | None:
+        """The page as it is stored if it is a duplicate: an item with the key of its original is a page beside that."""
+        page = self.page
+        return replace(page, identities=page.identities[2:]) if page is not None and page.is_keyed else page
 
     @property
     def standing(self) -> Standing | None:

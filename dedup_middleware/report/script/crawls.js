@@ -250,9 +250,10 @@ function renderChangedPages(place, { crawls: { list, changed } }) {
   const { spider } = list[compared[0]];
   const between = new Set(list.slice(...compared).filter((crawl) => crawl.spider === spider).map(({ crawl }) => crawl));
   // The latest first, and each page once.
-  const rows = [...new Map(changed.filter(({ crawl }) => between.has(crawl)).reverse().map((row) => [row.url, row])).values()].reverse();
+  const rows = [...new Map(changed.filter(({ crawl }) => between.has(crawl)).reverse().map((row) => [row.key || row.url, row])).values()].reverse();
   if (!rows.length) return place.append(make("p", { class: "lead" }, word("changes_no_page")));
-  const show = ({ url, moved_from: from, rows: texts, is_shown_otherwise: isOtherwise }) => [
+  const show = ({ url, key, moved_from: from, rows: texts, is_shown_otherwise: isOtherwise }) => [
+    ...(key ? [make("b", {}, key), " "] : []),
     ...(from ? [link(from), " → "] : []),
     link(url),
     ...(from || texts.length || isOtherwise ? [] : [" ", make("span", { class: "quiet" }, word("changes_gone"))]),
@@ -262,8 +263,8 @@ function renderChangedPages(place, { crawls: { list, changed } }) {
     })),
     isOtherwise ? make("span", { class: "quiet" }, word("changes_otherwise")) : null,
   ].filter(Boolean);
-  const page = { id: "page", label: word("changes_pages", { n: rows.length }), isText: true, value: (row) => row.url, show };
-  showSheet(place, { name: "changed", label: word("changes_pages", { n: rows.length }), columns: [page], rows, search: (row) => row.url });
+  const page = { id: "page", label: word("changes_pages", { n: rows.length }), isText: true, value: (row) => row.key || row.url, show };
+  showSheet(place, { name: "changed", label: word("changes_pages", { n: rows.length }), columns: [page], rows, search: (row) => `${row.key} ${row.url}` });
 }
 
 /** Return the difference with its sign; of shares, in points. */
