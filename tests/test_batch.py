@@ -12,6 +12,7 @@ import time
 import zipfile
 from argparse import Namespace
 from collections import Counter
+from contextlib import closing
 from functools import partial, partialmethod
 from importlib import import_module
 from io import BytesIO
@@ -27,7 +28,7 @@ from warcs import HTML, archives, http, record
 from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
 from dedup_middleware.batch.archive import Job, NotAPageError, entry, files_of, records
-from dedup_middleware.batch.engine import Local, engine, in_processes
+from dedup_middleware.batch.engine import Local, Processes, engine
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.batch import batch
@@ -362,8 +363,9 @@ class TestProcesses:
 
     @pytest.mark.parametrize("task", [killed_in_part, str.upper])
     def test_one_that_fails_ends_the_batch(self, task) -> None:
-        with pytest.raises(DedupError, match="has failed, with the error above, or was killed"):
-            in_processes(task, 2)
+        failed = pytest.raises(DedupError, match="has failed, with the error above, or was killed")
+        with closing(Processes(2)) as processes, failed:
+            processes.run(task)
 
 
 def entries(path: Path) -> list[tuple[int, Any]]:

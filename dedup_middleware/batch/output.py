@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from dedup_middleware.common.registry import required
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import MAX_HOLDERS, packed_item_text, puts_of
-from dedup_middleware.index.transfer import lines_of
+from dedup_middleware.index.transfer import header_line, line_of
 from dedup_middleware.items.reading import ItemCheck, content_of
 from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
 
@@ -53,16 +53,16 @@ _VERSIONS = f"""
         ROW_NUMBER() OVER (PARTITION BY p.url ORDER BY p.page DESC) AS number
     FROM pages p WHERE p.text IS NOT NULL"""  # noqa: S608 - the same
 _STORED = """
-    SELECT v.first, p.content, c.duplicate, c.score, w.first AS other_first, o.content AS other
+    SELECT v.page, v.first, p.content, c.duplicate, c.score, w.first AS other_first, o.content AS other
     FROM versions v JOIN pages p ON p.page = v.page JOIN chosen c ON c.page = v.page
     LEFT JOIN versions w ON w.page = c.other AND (c.duplicate = 1 OR c.score >= {threshold})
     LEFT JOIN pages o ON o.page = w.page
     WHERE v.number = 1"""
-_PAIRS = """
-    SELECT key, MAX(value) AS value, {numbers} AS numbers FROM (
-        SELECT key, value, number FROM stored UNION ALL
-        SELECT record, X'', CAST(NULL AS bigint) FROM edges WHERE page < 0) found
-    GROUP BY key ORDER BY key"""
+_LINES = "SELECT pairs, packed FROM packed ORDER BY part"
+# The pairs of a part are those of so many pages, or as many: 2 MB at most, that a process has in memory.
+_PART_BITS = 10
+# Keys that have a page's number. The rest of another key is a hash.
+_NUMBERED = b"nopst"
 
 
 @contextmanager
@@ -137,47 +137,76 @@ def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]
 def write_store(engine: Engine, job: Job, path: Path) -> None:
     """Write a copy of a store that has all pages, as `scrapy dedup store import` reads it."""
     engine.table("versions", _VERSIONS, index="page")
+    ((pages, last),) = engine.rows("SELECT COUNT(*), MAX(first) FROM versions")
     rows = _STORED.format(threshold=job.config.threshold)
-    engine.map("stored", "key binary, value binary, number bigint", partial(_stored, job), rows, "first")
-    pairs = (_pair(*row) for row in engine.rows(_PAIRS.format(numbers=engine.joined.format("number"))))
-    with gzip.open(path, "xt", _GZIP_LEVEL, "ascii") as file:
-        file.writelines(f"{line}\n" for line in lines_of(job.header, pairs))
+    columns = "part bigint, key binary, value binary, number bigint"
+    engine.map("stored", columns, partial(_stored, job, last, (pages >> _PART_BITS).bit_length()), rows, "page")
+    engine.map("packed", "part bigint, pairs bigint, packed binary", _packed, "SELECT * FROM stored", "part, key")
+    with path.open("xb") as file:
+        count = 0
+        file.write(_gzip([header_line(job.header).encode("ascii")]))
+        for row in engine.rows(_LINES):
+            count += row["pairs"]
+            file.write(row["packed"])
+        file.write(_gzip([b"%d" % count]))
 
 
-def _pair(key: bytes, value: bytes | None, numbers: str) -> tuple[bytes, bytes]:
-    if value is None:
-        value = schema.encode_postings(sorted(map(int, numbers.split(",")))[:MAX_HOLDERS])
-    return bytes(key), bytes(value)
+def _gzip(lines: Iterable[bytes]) -> bytes:
+    return gzip.compress(b"".join(b"%b\n" % line for line in lines), _GZIP_LEVEL)
 
 
-def _stored(job: Job, rows: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None, int | None]]:
-    """Yield the keys that a store has for each page, with a value, or with the page's number for a posting list."""
+def _packed(rows: Iterable[Any]) -> Iterator[tuple[int, int, bytes]]:
+    """Yield each part of the copy of a store, as a member of a gzip file, with how many pairs it has."""
+    for part, of_part in groupby(rows, key=itemgetter("part")):
+        lines = [line_of(_pair(bytes(key), some)) for key, some in groupby(of_part, key=itemgetter("key"))]
+        yield part, len(lines), _gzip(lines)
+
+
+def _pair(key: bytes, rows: Iterable[Any]) -> tuple[bytes, bytes]:
+    """Return a *key* with the greatest of the values that *rows* have, or with the first of the numbers."""
+    values, numbers = zip(*((row["value"], row["number"]) for row in rows), strict=True)
+    if numbers[0] is not None:
+        return key, schema.encode_postings(sorted(numbers)[:MAX_HOLDERS])
+    return key, max(map(bytes, values))
+
+
+def _stored(
+    job: Job, last: int, bits: int, rows: Iterable[Any]
+) -> Iterator[tuple[int, bytes, bytes | None, int | None]]:
+    """Yield the keys that a store has for each page, with a value, or with the page's number for a posting list.
+
+    Before each of them, its part: greater for greater keys. Hashes have as many as so many *bits* tell apart.
+    """
     for row in rows:
-        read, original = Read.of(row["content"]), None
-        page, other = read.page, Read.of(row["other"]).page if row["other"] else None
-        assert page is not None
-        stored = StoredPage.of(page, _number(job, row["first"], page), feeds=None)
-        if read.time:
-            stored = replace(stored, kept=Kept(job.run, read.time, None))
-        if other is not None and row["other_first"] is not None:
-            original = StoredPage.of(other, _number(job, row["other_first"], other))
-        if original is not None and row["duplicate"]:
-            score = round(row["score"], 4)
-            stored = replace(stored, original=original.number, original_digest=original.content, score=score)
-        else:
-            stored = replace(stored, item_content=_content(job, page))
-            # What look-alikes share is not boilerplate: it leads to the first of them alone.
-            shared = frozenset() if original is None else original.hashes & stored.hashes
-            listed = schema.listed([stored]).difference(schema.clause_keys(shared))
-            yield from ((key, None, stored.number) for key in listed)
-        pairs = puts_of(
-            stored,
-            schema.encode_text(page.paragraphs, TEXT_LIMIT),
-            packed_item_text(stored, page.paragraphs),
-        )
-        # The greatest value of a key is taken.
-        pairs.append((schema.NEXT_PLACE_KEY, schema.encode_number(row["first"] + 1)))
-        yield from ((key, value, None) for key, value in pairs)
+        pairs = _pairs(job, row)
+        if row["first"] == last:
+            pairs = chain(pairs, [(schema.NEXT_PLACE_KEY, schema.encode_number(last + 1), None)])
+        for key, value, number in pairs:
+            at = int.from_bytes(key[1:6], "big") >> (_PART_BITS if key[:1] in _NUMBERED else 40 - bits)
+            yield key[0] << 40 | at, key, value, number
+
+
+def _pairs(job: Job, row: Any) -> Iterator[tuple[bytes, bytes | None, int | None]]:
+    read, original = Read.of(row["content"]), None
+    page, other = read.page, Read.of(row["other"]).page if row["other"] else None
+    assert page is not None
+    stored = StoredPage.of(page, _number(job, row["first"], page), feeds=None)
+    if read.time:
+        stored = replace(stored, kept=Kept(job.run, read.time, None))
+    if other is not None and row["other_first"] is not None:
+        original = StoredPage.of(other, _number(job, row["other_first"], other))
+    if original is not None and row["duplicate"]:
+        score = round(row["score"], 4)
+        stored = replace(stored, original=original.number, original_digest=original.content, score=score)
+    else:
+        stored = replace(stored, item_content=_content(job, page))
+        # What look-alikes share is not boilerplate: it leads to the first of them alone.
+        shared = frozenset() if original is None else original.hashes & stored.hashes
+        listed = schema.listed([stored]).difference(schema.clause_keys(shared))
+        yield from ((key, None, stored.number) for key in listed)
+    text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
+    for key, value in puts_of(stored, text, packed_item_text(stored, page.paragraphs)):
+        yield key, value, None
 
 
 def _number(job: Job, place: int, page: Page) -> int:
