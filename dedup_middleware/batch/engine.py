@@ -111,6 +111,7 @@ class Processes:
         if not self._pipes:
             self._start()
         left = iter(values)
+        pipe: Any
         try:
             for pipe in self._pipes:
                 pipe.send(task)
