@@ -639,8 +639,11 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": tmp_path.as_uri(),
     }
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in conf.items()))
     env = environment() | {"SPARK_CONF_DIR": str(tmp_path)}
@@ -650,3 +653,9 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     assert json.loads(done.stdout)["pages"] == 50
     for name in ("verdicts.jsonl", "clusters.jsonl"):
         assert (tmp_path / "on-spark" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+    # The first job extracts all pages, in two tasks at least, after one for each file.
+    (log,) = tmp_path.rglob("events_*")
+    events = [json.loads(line) for line in log.read_text(encoding="utf8").splitlines()]
+    first = next(event for event in events if event["Event"] == "SparkListenerJobStart")
+    ended = [event["Stage ID"] for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    assert sum(map(ended.count, first["Stage IDs"])) >= 4

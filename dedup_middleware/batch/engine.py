@@ -41,7 +41,7 @@ _SETUP = """
 _PROCESS_BYTES = 2**22
 # Records that a process gets at once, rows that it writes at once, and seconds for which it waits until others have
 # written.
-_DEALT, _WRITTEN, _PATIENCE = 16, 256, 600
+_DEALT, _WRITTEN, _PATIENCE = 8, 256, 600
 # Partitions of a shuffle: a few for each core, and none with more than the pages of so many bytes of the archive.
 _PARTITIONS_A_CORE, _PARTITION = 2, 2**27
 
@@ -239,6 +239,8 @@ class Spark:
     def _make(self, name: str, rows: Any, columns: str) -> None:
         made = self._session.createDataFrame(rows.map(tuple), columns, verifySchema=False)
         made.persist(self._kept).createOrReplaceTempView(name)
+        # All parts at once: a query that returns rows would make one after the other.
+        made.count()
 
     def rows(self, sql: str) -> Iterator[Any]:
         yield from self._session.sql(sql).toLocalIterator()

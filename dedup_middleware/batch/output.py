@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from dedup_middleware.items.reading import ItemCheck, content_of
 from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.batch.archive import Job
     from dedup_middleware.batch.engine import Engine
@@ -58,9 +58,11 @@ _STORED = """
     LEFT JOIN versions w ON w.page = c.other AND (c.duplicate = 1 OR c.score >= {threshold})
     LEFT JOIN pages o ON o.page = w.page
     WHERE v.number = 1"""
-_LINES = "SELECT pairs, packed FROM packed ORDER BY part"
-# The pairs of a part are those of so many pages, or as many: 2 MB at most, that a process has in memory.
-_PART_BITS = 10
+_PAIRS = """
+    SELECT part, key, value, number FROM stored UNION ALL
+    SELECT {part}, X'{key}', X'{value}', CAST(NULL AS bigint)"""
+# A process has a part of the store in memory: 2 to the power of so many pages, or 64 times as many posting lists.
+_PART_BITS = 8
 # Keys that have a page's number. The rest of another key is a hash.
 _NUMBERED = b"nopst"
 
@@ -137,15 +139,19 @@ def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]
 def write_store(engine: Engine, job: Job, path: Path) -> None:
     """Write a copy of a store that has all pages, as `scrapy dedup store import` reads it."""
     engine.table("versions", _VERSIONS, index="page")
-    ((pages, last),) = engine.rows("SELECT COUNT(*), MAX(first) FROM versions")
+    ((last,),) = engine.rows("SELECT MAX(first) FROM versions")
+    ((postings,),) = engine.rows("SELECT COUNT(*) FROM postings")
+    part_of = partial(_part_of, (postings >> _PART_BITS + 6).bit_length())
     rows = _STORED.format(threshold=job.config.threshold)
     columns = "part bigint, key binary, value binary, number bigint"
-    engine.map("stored", columns, partial(_stored, job, last, (pages >> _PART_BITS).bit_length()), rows, "page")
-    engine.map("packed", "part bigint, pairs bigint, packed binary", _packed, "SELECT * FROM stored", "part, key")
+    engine.map("stored", columns, partial(_stored, job, part_of), rows, "page")
+    key, value = schema.NEXT_PLACE_KEY, schema.encode_number((last or 0) + 1)
+    pairs = _PAIRS.format(part=part_of(key), key=key.hex(), value=value.hex())
+    engine.map("packed", "part bigint, pairs bigint, packed binary", _packed, pairs, "part, key")
     with path.open("xb") as file:
         count = 0
         file.write(_gzip([header_line(job.header).encode("ascii")]))
-        for row in engine.rows(_LINES):
+        for row in engine.rows("SELECT pairs, packed FROM packed ORDER BY part"):
             count += row["pairs"]
             file.write(row["packed"])
         file.write(_gzip([b"%d" % count]))
@@ -163,27 +169,23 @@ def _packed(rows: Iterable[Any]) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _pair(key: bytes, rows: Iterable[Any]) -> tuple[bytes, bytes]:
-    """Return a *key* with the greatest of the values that *rows* have, or with the first of the numbers."""
-    values, numbers = zip(*((row["value"], row["number"]) for row in rows), strict=True)
-    if numbers[0] is not None:
+    """Return a *key* with the greatest of the values that *rows* have, or with the first of their numbers."""
+    _, _, values, numbers = zip(*rows, strict=True)
+    if values[0] is None:
         return key, schema.encode_postings(sorted(numbers)[:MAX_HOLDERS])
     return key, max(map(bytes, values))
 
 
-def _stored(
-    job: Job, last: int, bits: int, rows: Iterable[Any]
-) -> Iterator[tuple[int, bytes, bytes | None, int | None]]:
-    """Yield the keys that a store has for each page, with a value, or with the page's number for a posting list.
+def _part_of(bits: int, key: bytes) -> int:
+    """Return the part of the store that has *key*: greater for greater keys. A hash has it in its first *bits*."""
+    return key[0] << 40 | int.from_bytes(key[1:6], "big") >> (_PART_BITS if key[:1] in _NUMBERED else 40 - bits)
 
-    Before each of them, its part: greater for greater keys. Hashes have as many as so many *bits* tell apart.
-    """
-    for row in rows:
-        pairs = _pairs(job, row)
-        if row["first"] == last:
-            pairs = chain(pairs, [(schema.NEXT_PLACE_KEY, schema.encode_number(last + 1), None)])
-        for key, value, number in pairs:
-            at = int.from_bytes(key[1:6], "big") >> (_PART_BITS if key[:1] in _NUMBERED else 40 - bits)
-            yield key[0] << 40 | at, key, value, number
+
+def _stored(
+    job: Job, part_of: Callable[[bytes], int], rows: Iterable[Any]
+) -> Iterator[tuple[int, bytes, bytes | None, int | None]]:
+    """Yield the keys that a store has for each page, with a value, or with the page's number for a posting list."""
+    return ((part_of(key), key, value, number) for row in rows for key, value, number in _pairs(job, row))
 
 
 def _pairs(job: Job, row: Any) -> Iterator[tuple[bytes, bytes | None, int | None]]:
