@@ -10,8 +10,10 @@ import random
 import shutil
 import time
 import zipfile
+import zlib
 from argparse import Namespace
 from collections import Counter
+from contextlib import closing
 from functools import partial, partialmethod
 from importlib import import_module
 from io import BytesIO
@@ -27,13 +29,14 @@ from warcs import HTML, archives, http, record
 from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
 from dedup_middleware.batch.archive import Job, NotAPageError, entry, files_of, records
-from dedup_middleware.batch.engine import Local, engine, in_processes
+from dedup_middleware.batch.engine import Local, Processes, engine
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.cli.batch import batch
 from dedup_middleware.common import bounded
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.index import shown
+from dedup_middleware.index.index import MAX_HOLDERS
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.index.transfer import import_copy
 from dedup_middleware.settings import Config
@@ -148,6 +151,20 @@ class TestVerdicts:
             ((count,),) = tables.rows("SELECT COUNT(*) FROM candidates")
         assert count < 2 * len(pages)
 
+    def test_what_all_pages_have_is_compared_with_a_few_of_them(self, tmp_path) -> None:
+        """As in a crawl, whose posting lists are as short."""
+        pages = [
+            {"url": f"http://h{n % 9}.example/{n}", "text": "\n".join([*story(n, 2), *story(99, 1)])} for n in range(60)
+        ]
+        files, job = [written(tmp_path, pages)], Job(config(), Header.new("clauses-2"), "run")
+        with engine(None, files, tmp_path) as tables:
+            pairs.check(tables, job, files, print)
+            for table, most in (("earliest", pairs._FIRST), ("holders", MAX_HOLDERS)):
+                rows = tables.rows(f"SELECT COUNT(*) FROM {table} GROUP BY clause")
+                assert max(count for (count,) in rows) == most
+            ((meetings, postings),) = tables.rows("SELECT (SELECT COUNT(*) FROM meetings), COUNT(*) FROM shared")
+        assert meetings <= MAX_HOLDERS * postings
+
     def test_tables_are_joined_by_their_indexes(self, tmp_path, monkeypatch) -> None:
         """A scan within a scan makes the time grow with the square of the pages."""
         scans = Counter[tuple[str, int]]()
@@ -257,6 +274,21 @@ class TestCommand:
         outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=settings)
         assert [item["url"] for item in outcome.lines("feed.jsonl")] == urls[1:]
 
+    def test_the_new_store_is_written_in_parts(self, tmp_path, monkeypatch) -> None:
+        """A process has one of them in memory."""
+        monkeypatch.setattr("dedup_middleware.batch.output._PART_BITS", 2)
+        run_batch(tmp_path, written(tmp_path, archive(60)))
+        packed = (tmp_path / "out" / "store.jsonl.gz").read_bytes()
+        members, longest = 0, 0
+        while packed:
+            member = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            longest, members = max(longest, member.decompress(packed).count(b"\n")), members + 1
+            packed = member.unused_data
+        assert members > 40
+        assert longest < 500
+        with Deduplicator(imported(tmp_path)) as dedup:
+            assert dedup.check(**next(archive(1))).verdict == "unchanged"
+
     def test_look_alikes_lead_to_copies_of_each_in_the_new_store(self, tmp_path) -> None:
         pages = [{"url": f"http://a.example/{n}", "html": article(f"Bid {n}", [*story(1), f"The bid is {n}."])}
                  for n in range(8)]  # fmt: skip
@@ -310,9 +342,40 @@ def killed_in_part(part: tuple[int, int], _: object) -> None:
     time.sleep(60)
 
 
+def first_waits(folder: Path, part: tuple[int, int], values: Iterable[int]) -> None:
+    """Take values, the first process not until the others have none left, and leave a file with what was taken."""
+    taken = []
+    for value in values:
+        taken.append(value)
+        while part[0] == 0 and not (folder / "1").exists():
+            time.sleep(0.01)
+    (folder / "taken").write_text(json.dumps(taken))
+    (folder / "taken").rename(folder / str(part[0]))
+
+
+def leave_id(folder: Path, part: tuple[int, int], _: object) -> None:
+    (folder / f"{part[0]} {os.getpid()}").touch()
+
+
 class TestProcesses:
+    def test_that_have_nothing_left_get_the_next(self, tmp_path) -> None:
+        """Some pages take a hundred times as long as others."""
+        with closing(Processes(2)) as processes:
+            processes.run(partial(first_waits, tmp_path), range(200))
+        taken = [json.loads((tmp_path / str(part)).read_text()) for part in range(2)]
+        assert sorted(taken[0] + taken[1]) == [*range(200)]
+        assert len(taken[1]) > 150
+
+    def test_start_once(self, tmp_path) -> None:
+        with closing(Processes(2)) as processes:
+            for _ in range(3):
+                processes.run(partial(leave_id, tmp_path))
+        assert len([*tmp_path.iterdir()]) == 2
+
     def test_find_what_one_process_finds(self, tmp_path, monkeypatch) -> None:
-        pages = [*archive(40)]
+        header, pages = Header.new("clauses-2"), [{**page, "time": "2026-11-01T00:00:00Z"} for page in archive(40)]
+        monkeypatch.setattr(Header, "new", lambda _: header)
+        monkeypatch.setattr("dedup_middleware.cli.batch.new_crawl", lambda: "run")
         run_batch(tmp_path, written(tmp_path, pages))
         found = [lines_of(tmp_path, name) for name in ("verdicts.jsonl", "clusters.jsonl")]
         shutil.move(tmp_path / "out", tmp_path / "alone")
@@ -320,6 +383,8 @@ class TestProcesses:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
         run_batch(tmp_path, tmp_path / "archive.jsonl")
         assert [lines_of(tmp_path, name) for name in ("verdicts.jsonl", "clusters.jsonl")] == found
+        stores = (gzip.decompress((tmp_path / name / "store.jsonl.gz").read_bytes()) for name in ("alone", "out"))
+        assert next(stores) == next(stores)
         with Deduplicator(imported(tmp_path)) as dedup:
             last = {page["url"]: (page["html"], line["verdict"]) for page, line in zip(pages, found[0], strict=True)}
             again = {dedup.check(url, html).verdict for url, (html, verdict) in last.items() if verdict == "new"}
@@ -362,8 +427,9 @@ class TestProcesses:
 
     @pytest.mark.parametrize("task", [killed_in_part, str.upper])
     def test_one_that_fails_ends_the_batch(self, task) -> None:
-        with pytest.raises(DedupError, match="has failed, with the error above, or was killed"):
-            in_processes(task, 2)
+        failed = pytest.raises(DedupError, match="has failed, with the error above, or was killed")
+        with closing(Processes(2)) as processes, failed:
+            processes.run(task)
 
 
 def entries(path: Path) -> list[tuple[int, Any]]:
@@ -573,8 +639,11 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": tmp_path.as_uri(),
     }
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in conf.items()))
     env = environment() | {"SPARK_CONF_DIR": str(tmp_path)}
@@ -584,3 +653,9 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     assert json.loads(done.stdout)["pages"] == 50
     for name in ("verdicts.jsonl", "clusters.jsonl"):
         assert (tmp_path / "on-spark" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+    # The first job extracts all pages, in two tasks at least, after one for each file.
+    (log,) = tmp_path.rglob("events_*")
+    events = [json.loads(line) for line in log.read_text(encoding="utf8").splitlines()]
+    first = next(event for event in events if event["Event"] == "SparkListenerJobStart")
+    ended = [event["Stage ID"] for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    assert sum(map(ended.count, first["Stage IDs"])) >= 4

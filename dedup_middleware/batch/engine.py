@@ -11,7 +11,7 @@ import sqlite3
 import sys
 from contextlib import closing, contextmanager, suppress
 from functools import partial
-from itertools import chain, cycle, islice
+from itertools import chain, islice
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,11 +37,11 @@ _SETUP = """
     PRAGMA journal_mode = WAL; PRAGMA cache_size = -262144;
     CREATE TABLE pages (page bigint, host bigint, url bigint, text bigint, content binary);
     CREATE TABLE postings (page bigint, host bigint, clause bigint, share bigint)"""
-# A process takes half a second to start, and one is started for three steps: as long as the pages of so many bytes of
-# an archive take, packed or not.
+# A process takes half a second to start: as long as the pages of so many bytes of an archive take, packed or not.
 _PROCESS_BYTES = 2**22
-# Rows that a process writes at once, and seconds for which it waits until others have written.
-_WRITTEN, _PATIENCE = 256, 600
+# Records that a process gets at once, rows that it writes at once, and seconds for which it waits until others have
+# written.
+_DEALT, _WRITTEN, _PATIENCE = 8, 256, 600
 # Partitions of a shuffle: a few for each core, and none with more than the pages of so many bytes of the archive.
 _PARTITIONS_A_CORE, _PARTITION = 2, 2**27
 
@@ -49,7 +49,7 @@ _PARTITIONS_A_CORE, _PARTITION = 2, 2**27
 class Local:
     """Keeps tables in a SQLite database. Their rows have columns by name; hashes and ids are numbers.
 
-    Of each step in Python, every one of so many *processes* does a part.
+    Each of so many *processes* does a part of the steps in Python.
     """
 
     joined = "group_concat({})"
@@ -57,17 +57,18 @@ class Local:
 
     def __init__(self, scratch: Path, processes: int) -> None:
         self._path = scratch / "pages.sqlite"
-        self._processes = processes
+        self._processes = Processes(processes)
         self._connection = _connected(self._path)
         self._connection.executescript(_SETUP)
 
     def close(self) -> None:
+        self._processes.close()
         self._connection.close()
 
     def read(self, files: Sequence[Path], rows: Reads) -> None:
         """Fill the tables ``pages`` and ``postings`` with the *rows* of all *files*, each of which is read once."""
         found = (_of_file(number, file) for number, file in enumerate(files))
-        in_processes(partial(_read, self._path, files, rows), self._processes, chain.from_iterable(found))
+        self._processes.run(partial(_read, self._path, files, rows), chain.from_iterable(found))
         self._connection.execute("CREATE INDEX pages_by_id ON pages (page)")
         self._connection.execute("CREATE INDEX pages_by_host ON pages (host, page)")
 
@@ -85,57 +86,83 @@ class Local:
         first, places = by.partition(",")[0], ", ".join("?" for _ in columns.split(","))
         part = f"SELECT * FROM ({sql}) found WHERE ? = ABS({first} % ?) ORDER BY {by}"  # noqa: S608 - SQL of ours
         insert = f"INSERT INTO {name} VALUES ({places})"  # noqa: S608 - a name of ours
-        in_processes(partial(_mapped, self._path, work, part, insert), self._processes)
+        self._processes.run(partial(_mapped, self._path, work, part, insert))
 
     def rows(self, sql: str) -> Iterator[Any]:
         """Yield the rows of *sql*."""
         return self._connection.execute(sql)
 
 
-def in_processes(task: Task, count: int, values: Iterable[Any] = ()) -> None:
-    """Do each part of *task* in a process, and deal *values* to them; :class:`DedupError` if a process fails."""
-    if count == 1:
-        task((0, 1), iter(values))
-        return
-    # The same on all platforms; and what a process inherits of SQLite would be damaged.
-    context, pipes, running = get_context("spawn"), list[Any](), dict[Any, Any]()
-    try:
-        for part in range(count):
-            reader, writer = context.Pipe(duplex=False)
-            process = context.Process(target=_run, args=(task, (part, count), reader), daemon=True)
-            process.start()
-            # Without a reader of its own, this process notices that the other one has ended.
-            reader.close()
-            running[process.sentinel] = process
-            pipes.append(writer)
-        with suppress(BrokenPipeError):
-            for value, pipe in zip(values, cycle(pipes), strict=False):
-                pipe.send(value)
-            for pipe in pipes:
-                pipe.send(None)
-        while running:
-            ready: Any
-            for ready in connection.wait([*running]):
-                process = running.pop(ready)
-                process.join()
-                if process.exitcode:
-                    raise DedupError(
-                        "a process of the batch has failed, with the error above, or was killed, perhaps because "
-                        "memory ran out",
-                        "Start the batch again",
-                    )
-    finally:
-        for each in running.values():
-            each.terminate()
-            each.join()
-        for pipe in pipes:
+class Processes:
+    """Processes that do the parts of tasks, each of them one part, from the first task on.
+
+    Of one process, this one does it all. :class:`DedupError` if a process fails.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._running, self._pipes = list[Any](), list[Any]()
+
+    def run(self, task: Task, values: Iterable[Any] = ()) -> None:
+        """Do each part of *task*, and deal *values* to those that have none left."""
+        if self._count == 1:
+            task((0, 1), iter(values))
+            return
+        if not self._pipes:
+            self._start()
+        left = iter(values)
+        pipe: Any
+        try:
+            for pipe in self._pipes:
+                pipe.send(task)
+            working, ahead = {*self._pipes}, [*islice(left, _DEALT)]
+            while working:
+                for pipe in connection.wait([*working]):
+                    if pipe.recv() == "next":
+                        pipe.send(ahead)
+                        # Read while the processes are at work.
+                        ahead = [*islice(left, _DEALT)]
+                    else:
+                        working.remove(pipe)
+        except (EOFError, ConnectionError) as error:
+            raise DedupError(
+                "a process of the batch has failed, with the error above, or was killed, perhaps because "
+                "memory ran out",
+                "Start the batch again",
+            ) from error
+
+    def _start(self) -> None:
+        # The same on all platforms; and what a process inherits of SQLite would be damaged.
+        context = get_context("spawn")
+        for part in range(self._count):
+            pipe, theirs = context.Pipe()
+            self._pipes.append(pipe)
+            self._running.append(context.Process(target=_run, args=((part, self._count), theirs), daemon=True))
+            self._running[-1].start()
+            # Without their end of the pipe, this process notices that the other one has ended.
+            theirs.close()
+
+    def close(self) -> None:
+        for process in self._running:
+            process.terminate()
+            process.join()
+        for pipe in self._pipes:
             pipe.close()
 
 
-def _run(task: Task, part: tuple[int, int], dealt: Any) -> None:
+def _run(part: tuple[int, int], pipe: Any) -> None:
+    """Do a *part* of each task that comes through *pipe*, and ask it for the values that are dealt."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError):  # the process that started this one was killed
-        task(part, iter(dealt.recv, None))
+    with suppress(EOFError, ConnectionError):  # the process that started this one was killed
+        while True:
+            task = pipe.recv()
+            task(part, chain.from_iterable(iter(partial(_asked, pipe), [])))
+            pipe.send("done")
+
+
+def _asked(pipe: Any) -> Any:
+    pipe.send("next")
+    return pipe.recv()
 
 
 def _of_file(number: int, path: Path) -> Iterator[tuple[int, int, Any]]:
@@ -212,6 +239,8 @@ class Spark:
     def _make(self, name: str, rows: Any, columns: str) -> None:
         made = self._session.createDataFrame(rows.map(tuple), columns, verifySchema=False)
         made.persist(self._kept).createOrReplaceTempView(name)
+        # All parts at once: a query that returns rows would make one after the other.
+        made.count()
 
     def rows(self, sql: str) -> Iterator[Any]:
         yield from self._session.sql(sql).toLocalIterator()

@@ -24,12 +24,12 @@ from dedup_middleware.common.registry import required
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import MAX_HOLDERS, packed_item_text, puts_of
-from dedup_middleware.index.transfer import lines_of
+from dedup_middleware.index.transfer import header_line, line_of
 from dedup_middleware.items.reading import ItemCheck, content_of
 from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.batch.archive import Job
     from dedup_middleware.batch.engine import Engine
@@ -53,16 +53,18 @@ _VERSIONS = f"""
         ROW_NUMBER() OVER (PARTITION BY p.url ORDER BY p.page DESC) AS number
     FROM pages p WHERE p.text IS NOT NULL"""  # noqa: S608 - the same
 _STORED = """
-    SELECT v.first, p.content, c.duplicate, c.score, w.first AS other_first, o.content AS other
+    SELECT v.page, v.first, p.content, c.duplicate, c.score, w.first AS other_first, o.content AS other
     FROM versions v JOIN pages p ON p.page = v.page JOIN chosen c ON c.page = v.page
     LEFT JOIN versions w ON w.page = c.other AND (c.duplicate = 1 OR c.score >= {threshold})
     LEFT JOIN pages o ON o.page = w.page
     WHERE v.number = 1"""
 _PAIRS = """
-    SELECT key, MAX(value) AS value, {numbers} AS numbers FROM (
-        SELECT key, value, number FROM stored UNION ALL
-        SELECT record, X'', CAST(NULL AS bigint) FROM edges WHERE page < 0) found
-    GROUP BY key ORDER BY key"""
+    SELECT part, key, value, number FROM stored UNION ALL
+    SELECT {part}, X'{key}', X'{value}', CAST(NULL AS bigint)"""
+# A process has a part of the store in memory: 2 to the power of so many pages, or 64 times as many posting lists.
+_PART_BITS = 8
+# Keys that have a page's number. The rest of another key is a hash.
+_NUMBERED = b"nopst"
 
 
 @contextmanager
@@ -137,47 +139,76 @@ def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]
 def write_store(engine: Engine, job: Job, path: Path) -> None:
     """Write a copy of a store that has all pages, as `scrapy dedup store import` reads it."""
     engine.table("versions", _VERSIONS, index="page")
+    ((last,),) = engine.rows("SELECT MAX(first) FROM versions")
+    ((postings,),) = engine.rows("SELECT COUNT(*) FROM postings")
+    part_of = partial(_part_of, (postings >> _PART_BITS + 6).bit_length())
     rows = _STORED.format(threshold=job.config.threshold)
-    engine.map("stored", "key binary, value binary, number bigint", partial(_stored, job), rows, "first")
-    pairs = (_pair(*row) for row in engine.rows(_PAIRS.format(numbers=engine.joined.format("number"))))
-    with gzip.open(path, "xt", _GZIP_LEVEL, "ascii") as file:
-        file.writelines(f"{line}\n" for line in lines_of(job.header, pairs))
+    columns = "part bigint, key binary, value binary, number bigint"
+    engine.map("stored", columns, partial(_stored, job, part_of), rows, "page")
+    key, value = schema.NEXT_PLACE_KEY, schema.encode_number((last or 0) + 1)
+    pairs = _PAIRS.format(part=part_of(key), key=key.hex(), value=value.hex())
+    engine.map("packed", "part bigint, pairs bigint, packed binary", _packed, pairs, "part, key")
+    with path.open("xb") as file:
+        count = 0
+        file.write(_gzip([header_line(job.header).encode("ascii")]))
+        for row in engine.rows("SELECT pairs, packed FROM packed ORDER BY part"):
+            count += row["pairs"]
+            file.write(row["packed"])
+        file.write(_gzip([b"%d" % count]))
 
 
-def _pair(key: bytes, value: bytes | None, numbers: str) -> tuple[bytes, bytes]:
-    if value is None:
-        value = schema.encode_postings(sorted(map(int, numbers.split(",")))[:MAX_HOLDERS])
-    return bytes(key), bytes(value)
+def _gzip(lines: Iterable[bytes]) -> bytes:
+    return gzip.compress(b"".join(b"%b\n" % line for line in lines), _GZIP_LEVEL)
 
 
-def _stored(job: Job, rows: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None, int | None]]:
+def _packed(rows: Iterable[Any]) -> Iterator[tuple[int, int, bytes]]:
+    """Yield each part of the copy of a store, as a member of a gzip file, with how many pairs it has."""
+    for part, of_part in groupby(rows, key=itemgetter("part")):
+        lines = [line_of(_pair(bytes(key), some)) for key, some in groupby(of_part, key=itemgetter("key"))]
+        yield part, len(lines), _gzip(lines)
+
+
+def _pair(key: bytes, rows: Iterable[Any]) -> tuple[bytes, bytes]:
+    """Return a *key* with the greatest of the values that *rows* have, or with the first of their numbers."""
+    _, _, values, numbers = zip(*rows, strict=True)
+    if values[0] is None:
+        return key, schema.encode_postings(sorted(numbers)[:MAX_HOLDERS])
+    return key, max(map(bytes, values))
+
+
+def _part_of(bits: int, key: bytes) -> int:
+    """Return the part of the store that has *key*: greater for greater keys. A hash has it in its first *bits*."""
+    return key[0] << 40 | int.from_bytes(key[1:6], "big") >> (_PART_BITS if key[:1] in _NUMBERED else 40 - bits)
+
+
+def _stored(
+    job: Job, part_of: Callable[[bytes], int], rows: Iterable[Any]
+) -> Iterator[tuple[int, bytes, bytes | None, int | None]]:
     """Yield the keys that a store has for each page, with a value, or with the page's number for a posting list."""
-    for row in rows:
-        read, original = Read.of(row["content"]), None
-        page, other = read.page, Read.of(row["other"]).page if row["other"] else None
-        assert page is not None
-        stored = StoredPage.of(page, _number(job, row["first"], page), feeds=None)
-        if read.time:
-            stored = replace(stored, kept=Kept(job.run, read.time, None))
-        if other is not None and row["other_first"] is not None:
-            original = StoredPage.of(other, _number(job, row["other_first"], other))
-        if original is not None and row["duplicate"]:
-            score = round(row["score"], 4)
-            stored = replace(stored, original=original.number, original_digest=original.content, score=score)
-        else:
-            stored = replace(stored, item_content=_content(job, page))
-            # What look-alikes share is not boilerplate: it leads to the first of them alone.
-            shared = frozenset() if original is None else original.hashes & stored.hashes
-            listed = schema.listed([stored]).difference(schema.clause_keys(shared))
-            yield from ((key, None, stored.number) for key in listed)
-        pairs = puts_of(
-            stored,
-            schema.encode_text(page.paragraphs, TEXT_LIMIT),
-            packed_item_text(stored, page.paragraphs),
-        )
-        # The greatest value of a key is taken.
-        pairs.append((schema.NEXT_PLACE_KEY, schema.encode_number(row["first"] + 1)))
-        yield from ((key, value, None) for key, value in pairs)
+    return ((part_of(key), key, value, number) for row in rows for key, value, number in _pairs(job, row))
+
+
+def _pairs(job: Job, row: Any) -> Iterator[tuple[bytes, bytes | None, int | None]]:
+    read, original = Read.of(row["content"]), None
+    page, other = read.page, Read.of(row["other"]).page if row["other"] else None
+    assert page is not None
+    stored = StoredPage.of(page, _number(job, row["first"], page), feeds=None)
+    if read.time:
+        stored = replace(stored, kept=Kept(job.run, read.time, None))
+    if other is not None and row["other_first"] is not None:
+        original = StoredPage.of(other, _number(job, row["other_first"], other))
+    if original is not None and row["duplicate"]:
+        score = round(row["score"], 4)
+        stored = replace(stored, original=original.number, original_digest=original.content, score=score)
+    else:
+        stored = replace(stored, item_content=_content(job, page))
+        # What look-alikes share is not boilerplate: it leads to the first of them alone.
+        shared = frozenset() if original is None else original.hashes & stored.hashes
+        listed = schema.listed([stored]).difference(schema.clause_keys(shared))
+        yield from ((key, None, stored.number) for key in listed)
+    text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
+    for key, value in puts_of(stored, text, packed_item_text(stored, page.paragraphs)):
+        yield key, value, None
 
 
 def _number(job: Job, place: int, page: Page) -> int:

@@ -52,27 +52,31 @@ _REPORTS = "SELECT content FROM pages WHERE page < 0"
 _COUNT = "SELECT COUNT(*) FROM pages WHERE page >= 0"
 # The postings of clauses that several pages have.
 _SHARED = """
-    SELECT clause, page, host, share, place FROM (
-        SELECT clause, page, host, share, COUNT(*) OVER (PARTITION BY clause) AS pages,
-            ROW_NUMBER() OVER (PARTITION BY clause ORDER BY page) AS place
-        FROM postings) found
-    WHERE pages > 1"""
+    SELECT clause, page, host, share FROM postings
+    WHERE clause IN (SELECT clause FROM postings GROUP BY clause HAVING COUNT(*) > 1)"""
+# The first pages with a clause. All pages may have it: nothing else may be done with all pages of a clause at once, for
+# one task would do it.
+_EARLIEST = """
+    SELECT clause, page FROM (
+        SELECT clause, page, ROW_NUMBER() OVER (PARTITION BY clause ORDER BY page) AS place FROM shared) found
+    WHERE place <= {first}"""
 # The earlier pages that have most of a page's text.
 _NEAR = """
-    SELECT s.page, e.page AS other
-    FROM shared s JOIN shared e ON e.clause = s.clause AND e.page < s.page AND e.place <= {first}
+    SELECT s.page, e.page AS other FROM shared s JOIN earliest e ON e.clause = s.clause AND e.page < s.page
     GROUP BY s.page, e.page HAVING SUM(s.share) >= {most}"""
-# The pages that count for a clause: all but those with an earlier page near them that has the clause, too.
+# The first pages that count for a clause: all but those with an earlier page near them that has the clause, too.
 _HOLDERS = """
-    SELECT s.clause, s.page, s.host, ROW_NUMBER() OVER (PARTITION BY s.clause ORDER BY s.page) AS place
-    FROM shared s WHERE NOT EXISTS (
-        SELECT 1 FROM near n JOIN shared b ON b.page = n.other WHERE n.page = s.page AND b.clause = s.clause)"""
+    SELECT clause, page, host FROM (
+        SELECT s.clause, s.page, s.host, ROW_NUMBER() OVER (PARTITION BY s.clause ORDER BY s.page) AS place
+        FROM shared s WHERE NOT EXISTS (
+            SELECT 1 FROM near n JOIN shared b ON b.page = n.other WHERE n.page = s.page AND b.clause = s.clause)) found
+    WHERE place <= {most}"""
 # Pages and the first earlier holders of their clauses; see `index.lookup.Distinctive` for those that many hold.
 _MEETINGS = """
     SELECT page, clause, share, other, here > {on_host} AS is_boilerplate, holders > {common} AS is_common FROM (
         SELECT s.page, s.clause, s.share, h.page AS other, COUNT(*) OVER (PARTITION BY s.page, s.clause) AS holders,
             SUM(CASE WHEN h.host = s.host THEN 1 ELSE 0 END) OVER (PARTITION BY s.page, s.clause) AS here
-        FROM shared s JOIN holders h ON h.clause = s.clause AND h.page < s.page AND h.place <= {most}) met"""
+        FROM shared s JOIN holders h ON h.clause = s.clause AND h.page < s.page) met"""
 _BOILERPLATE = """
     SELECT page, {boilerplate} AS boilerplate, {common} AS common FROM (
         SELECT DISTINCT page, clause, is_boilerplate FROM meetings WHERE is_boilerplate OR is_common) found
@@ -156,9 +160,10 @@ def _find_candidates(engine: Engine, threshold: float) -> None:
     """Make the tables ``candidates`` and ``boilerplate``: clauses that many pages before a page contain."""
     joined = engine.joined.format("CASE WHEN {}is_boilerplate THEN clause END")
     engine.table("shared", _SHARED, index="clause, page")
-    engine.table("near", _NEAR.format(first=_FIRST, most=int(WHOLE * threshold)), index="page")
-    engine.table("holders", _HOLDERS, index="clause, page")
-    meetings = _MEETINGS.format(most=MAX_HOLDERS, on_host=COMMON_ON_HOST, common=COMMON_IN_STORE)
+    engine.table("earliest", _EARLIEST.format(first=_FIRST), index="clause, page")
+    engine.table("near", _NEAR.format(most=int(WHOLE * threshold)), index="page")
+    engine.table("holders", _HOLDERS.format(most=MAX_HOLDERS), index="clause, page")
+    meetings = _MEETINGS.format(on_host=COMMON_ON_HOST, common=COMMON_IN_STORE)
     engine.table("meetings", meetings, index="page")
     boilerplate = _BOILERPLATE.format(boilerplate=joined.format(""), common=joined.format("NOT "))
     engine.table("boilerplate", boilerplate, index="page")

@@ -49,10 +49,20 @@ def is_copy(start: bytes) -> bool:
 def lines_of(header: Header, pairs: Iterable[KeyValue]) -> Iterator[str]:
     """Yield the lines of a copy of a store with this *header* and these *pairs*, without their ends."""
     count = 0
-    yield json.dumps({"format": FORMAT, **json.loads(header.encode())})
+    yield header_line(header)
     for count, pair in enumerate(pairs, 1):  # noqa: B007 - read after the loop
-        yield msgspec.json.encode(pair).decode("ascii")
+        yield line_of(pair).decode("ascii")
     yield str(count)
+
+
+def header_line(header: Header) -> str:
+    """Return the first line of a copy of a store with this *header*."""
+    return json.dumps({"format": FORMAT, **json.loads(header.encode())})
+
+
+def line_of(pair: KeyValue) -> bytes:
+    """Return the line of a *pair* in a copy of a store."""
+    return msgspec.json.encode(pair)
 
 
 def pairs_of(store: OpenStore) -> Iterator[KeyValue]:
