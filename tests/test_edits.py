@@ -95,6 +95,12 @@ def test_letter_case_punctuation_and_script_are_no_edit(text, old, new):
         (EN, "was right", "was not right", Kind.NEGATION),
         (["รายงานที่อ่านในห้องโถงกล่าวว่า ชาวบ้านเห็นด้วย และผู้ที่ค้นหาไม่พบสิ่งอื่นใด"], "เห็น", "ไม่เห็น", Kind.NEGATION),
         (["The loop ends as soon as it is seen that a == b holds for both of them."], "a ==", "a !=", Kind.SYMBOL),
+        (
+            ["The ends of the two ropes meet if a + b is more than the width of the hall."],
+            "a + b",
+            "a - b",
+            Kind.SYMBOL,
+        ),
         (["The tank was filled for $20 before the tests began."], "$20", "€20", Kind.SYMBOL),
         (EN, "said that", "stated that", Kind.WORD),
         (AR, "كثيرة", "عديدة", Kind.WORD),
@@ -132,6 +138,23 @@ def test_an_edit_has_a_kind(text, old, new, kind):
 )
 def test_a_line_that_is_added_has_one(line, kind):
     assert kinds([EN[0], line, *EN[1:]], EN) == [kind]
+
+
+@pytest.mark.parametrize(("value", "other"), [("closed", "open"), ("open", "closed"), ("no", "open")])
+def test_a_value_that_other_lines_have_too_is_one_of_its_line(value, other):
+    def told(gate):
+        return [*EN, "Gate", gate, "Bridge", "open", "Lift", "closed"]
+
+    assert Kind.LINE in kinds(told(value), told(other))
+    assert kinds(told(value), told(value)) == []
+    assert Kind.LINE not in kinds([*EN, "Gate", "Share", *told(value)[4:]], told(value)), "a line more"
+
+
+def test_numbers_that_change_places_are_other_numbers():
+    assert Kind.NUMBER in kinds([*EN, "Leeds 2–1 York"], [*EN, "Leeds 1–2 York"])
+    moved = ["In 2019 the council of the town paid for the roof of the school.", *EN]
+    back = ["The council of the town paid for the roof of the school in 2019.", *EN]
+    assert Kind.NUMBER not in kinds(moved, back), "a phrase has moved"
 
 
 def test_a_passage_is_more_than_a_sentence():

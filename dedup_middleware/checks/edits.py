@@ -10,16 +10,17 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby, pairwise, starmap
+from itertools import pairwise, starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
 
+from dedup_middleware.checks.lists import moved_lines, replaced_values
 from dedup_middleware.checks.table import Edit, Kind
 from dedup_middleware.extraction.features import MAX_UNIT, is_passing
 from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
-    MINUS,
+    OPERATORS,
     are_letters,
     is_negation,
     is_symbol,
@@ -104,12 +105,12 @@ class Original:
     def __init__(self, lines: Sequence[str], names: Iterable[str] = ()) -> None:
         """Read the *lines* of the text; its *names* are a part of what it tells."""
         self.sentences = _read(lines)
-        self._lines, self._names = lines, names
+        self.lines, self._names = lines, names
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Its words, numbers and symbols, folded, those of its names included."""
-        return frozenset(tokens(folded("\n".join((*self._lines, *self._names)))))
+        return frozenset(tokens(folded("\n".join((*self.lines, *self._names)))))
 
     @cached_property
     def has_names(self) -> bool:
@@ -129,25 +130,11 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
     here = _read(lines)
     if context.counts is not None:
         here = [each for each in here if context.counts(each[0])]
-    moved = [*_moved_lines(here, original.sentences)]
+    moved = [*moved_lines(here, original.sentences), *replaced_values(lines, original.lines)]
     if {text for text, _ in here} <= {text for text, _ in original.sentences}:
         return Comparison((*moved,), 1.0)
     found = _Alignment(here, original, context).comparison()
     return found._replace(edits=(*found.edits, *moved))
-
-
-def _moved_lines(here: Iterable[tuple[str, bool]], there: Iterable[tuple[str, bool]]) -> Iterator[Edit]:
-    """Yield the lines that are in another place of a list that both texts have: ranks, steps."""
-    lists = {frozenset(lines): lines for lines in _lists(there)}
-    for lines in _lists(here):
-        other = lists.get(frozenset(lines), lines)
-        yield from (Edit(Kind.LINE, one, two, one) for one, two in zip(lines, other, strict=False) if one != two)
-
-
-def _lists(text: Iterable[tuple[str, bool]]) -> list[list[str]]:
-    """Return the short lines of a *text* that follow one another."""
-    groups = groupby(text, key=lambda each: each[1] and is_label(each[0]))
-    return [[line for line, _ in group] for is_list, group in groups if is_list]
 
 
 class _Sentence:
@@ -426,20 +413,22 @@ class _Alignment:
         is_rewritten = count >= SEVERAL and any(len(here) != len(there) for here, there in gaps)
         words = Kind.LINE if sentence.weight <= SHORT else Kind.REWORDED if is_rewritten else Kind.WORD
         yield from (edit._replace(kind=words) if edit.kind is Kind.WORD else edit for edit in found)
-        yield from self._moved(sentence, places, [word for here, _ in gaps for word in here])
+        yield from self._moved(sentence, places, [here for here, _ in gaps])
 
-    def _moved(self, sentence: _Sentence, places: range, own: list[str]) -> Iterator[Edit]:
+    def _moved(self, sentence: _Sentence, places: range, own: list[list[str]]) -> Iterator[Edit]:
         """Yield whether *own* words stand at another place in the original's sentence, where that carries meaning.
 
-        "United beat Rovers", "Wi-Fi ✗, pool ✓". Where no name is in the sentence, an editor has moved a phrase.
+        "United beat Rovers", "Wi-Fi ✗, pool ✓", "2-1". Where no name is in the sentence, an editor has moved a phrase.
         """
         there = self.there
         sides = {there.sentence_of[m] for m in self.match[places.start : places.stop] if m >= 0}
         gone = {there.words[place] for side in sides for place in there.places[side] if place not in self.taken}
-        moved = [word for word in own if word.casefold() in gone]
+        moved = [word for words in own for word in words if word.casefold() in gone]
         symbols = [word for word in moved if is_symbol(word)]
-        if symbols:
-            yield Edit(Kind.SYMBOL, symbols[0], symbols[0], sentence.text)
+        numbers = [words[0] for words in own if len(words) == 1 and words[0][:1].isdecimal() and words[0] in gone]
+        if symbols or numbers:
+            word = [*symbols, *numbers][0]
+            yield Edit(Kind.SYMBOL if symbols else Kind.NUMBER, word, word, sentence.text)
         elif moved and self._names(sentence.text):
             yield Edit(Kind.NAME, joined(moved), joined(moved), sentence.text)
 
@@ -480,7 +469,7 @@ class _Alignment:
         if is_negated and max(len(ours), len(theirs)) <= _FEW:
             return Kind.NEGATION
         symbols = [[w for w in words if is_symbol(w)] for words in (ours, theirs)]
-        if symbols[0] != symbols[1] and (all(symbols) or MINUS in symbols[0] + symbols[1]):
+        if symbols[0] != symbols[1] and (all(symbols) or not OPERATORS.isdisjoint(symbols[0] + symbols[1])):
             return Kind.SYMBOL
         if not here:
             return Kind.LEFT_OUT

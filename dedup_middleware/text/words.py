@@ -55,6 +55,8 @@ WORD = pattern(rf"[{_DENSE}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{LETTER_MARKS}
 LETTERS = rf"[^\W\d_]+(?:[{LETTER_MARKS}]+[^\W\d_]*)*"
 _LETTERS = pattern(LETTERS)
 MINUS = "-"
+#: To leave one of these out is to write another formula.
+OPERATORS = frozenset("-+×÷±=")
 _DASHES = frozenset("-\u2212\u2013")
 # Of a number, of a grade ("A-"), and in the place of a value (": -"): other dashes are typography.
 _MINUS = r"(?<![\w)])[-\u2212\u2013](?=\d)|(?<=[:(]\s)-(?=\s)|(?<=[A-Za-z])-(?!\w)"

@@ -1,0 +1,61 @@
+"""Compares two texts as lists of lines: what is at another place, and values that others repeat."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from dedup_middleware.checks.table import Edit, Kind
+from dedup_middleware.extraction.features import is_passing
+from dedup_middleware.text.clauses import folded, is_label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+def moved_lines(here: Iterable[tuple[str, bool]], there: Iterable[tuple[str, bool]]) -> Iterator[Edit]:
+    """Yield the lines that are at another place of a list that both texts have: ranks, steps.
+
+    Both are sentences, each with whether it is a line by itself. O(sentences).
+    """
+    lists = {frozenset(lines): lines for lines in _lists(there)}
+    for lines in _lists(here):
+        other = lists.get(frozenset(lines), lines)
+        yield from (Edit(Kind.LINE, one, two, one) for one, two in zip(lines, other, strict=False) if one != two)
+
+
+def replaced_values(here: Sequence[str], there: Sequence[str]) -> Iterator[Edit]:
+    """Yield the short lines of *here* between two that *there* has with another one between them. O(lines).
+
+    Only where one of the two stands in its text more than once, so that no sentence is missing: of "Gate", "open",
+    "Bridge", "closed", the gate may be closed, too.
+
+    >>> [*replaced_values(["Gate", "no", "Bridge", "no", "End"], ["Gate", "yes", "Bridge", "no", "End"])][0][:3]
+    (<Kind.LINE: 'a line or short sentence that replaces another'>, 'no', 'yes')
+    """
+    texts = [[line for line in lines if line.strip()] for lines in (here, there)]
+    repeated = {line for lines in texts for line, count in Counter(lines).items() if count > 1 and is_label(line)}
+    if not repeated:
+        return
+    between: dict[tuple[str, str], list[str]] = {}
+    for before, line, after in _threes(texts[1]):
+        between.setdefault((folded(before), folded(after)), []).append(line)
+    for before, line, after in _threes(texts[0]):
+        others = between.get((folded(before), folded(after)), [line])
+        is_repeated = line in repeated or others[0] in repeated
+        # Ages and counts of readers are others at each fetch.
+        is_value = is_label(line) and is_label(others[0]) and not (is_passing(line) and is_passing(others[0]))
+        if is_repeated and is_value and folded(line) not in map(folded, others):
+            yield Edit(Kind.LINE, line, others[0], line)
+
+
+def _threes(lines: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Return each line with the two beside it, but for the first one: that is a title."""
+    return zip(lines, lines[1:], (*lines[2:], ""), strict=False)
+
+
+def _lists(text: Iterable[tuple[str, bool]]) -> list[list[str]]:
+    """Return the short lines of a *text* that follow one another."""
+    groups = groupby(text, key=lambda each: each[1] and is_label(each[0]))
+    return [[line for line, _ in group] for is_list, group in groups if is_list]
