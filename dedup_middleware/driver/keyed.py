@@ -62,11 +62,13 @@ def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool
     if of_crawl := sorted((each for each in same if each in here), key=lambda each: each.pending):
         return Verdict(VerdictKind.DUPLICATE, Match(of_crawl[0], 1.0, frozenset()), known=known)
     reason = Reason.KEY_GIVEN_TWICE if here else ""
-    if same:
-        return Verdict(VerdictKind.UNCHANGED, reason=reason, known=known)
     if not eligible:
         return Verdict(VerdictKind.NEW, known=known)
-    before = next((each for each in (*here, *eligible) if page.identities[0] in each.identities), eligible[0])
+    latest = max(eligible, key=lambda each: each.kept.time)
+    # What a key had before its latest crawl is not what it has.
+    if any(each.kept.run == latest.kept.run for each in same):
+        return Verdict(VerdictKind.UNCHANGED, reason=reason, known=known)
+    before = next((each for each in here if page.identities[0] in each.identities), latest)
     assert page.item_content is not None
     changes = _changes(page.item_content, before, index)
     return Verdict(VerdictKind.CHANGED, reason=reason, changes=changes, known=known)
@@ -75,17 +77,13 @@ def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool
 def claim_keyed(page: Page, verdict: Verdict, index: Index) -> tuple[Page, StoredPage]:
     """Open the claim of a keyed *page* with this *verdict*; return the page as it is stored, and its claim.
 
-    It takes the place of what has its values, or else its key. The values that a crawl gives second have a place of
-    their own, so that each repetition of either is found.
+    It takes the place of its key. The values that a crawl gives second have a place of their own, so that each
+    repetition of either is found.
     """
     if len(page.identities) == 1:  # of a copy that is released, which is a thing beside its original
         return page, index.claim(page)
     key, values, _ = page.identities
-    same = (
-        each for each in verdict.known if each.digest == page.fingerprint.digest and _is_eligible(each, page, index)
-    )
-    place = next((each.identities for each in same), (values if verdict.reason == Reason.KEY_GIVEN_TWICE else key,))
-    page = replace(page, identities=place)
+    page = replace(page, identities=(values if verdict.reason == Reason.KEY_GIVEN_TWICE else key,))
     return page, index.claim(page)
 
 

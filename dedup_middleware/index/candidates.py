@@ -94,7 +94,8 @@ def _listed(page: Page, distinctive: Distinctive) -> list[int]:
             contained[number] += weights[clause_hash]
     total = sum(map(weights.__getitem__, distinctive.holders))
     best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:MAX_MATCHES]
-    return [number for number in best if contained[number] / total >= CANDIDATE_SHARE]
+    # Clauses that only prevent duplicates weigh nothing.
+    return [number for number in best if contained[number] >= CANDIDATE_SHARE * total > 0]
 
 
 def match_of(page: Page, original: StoredPage, distinctive: Distinctive) -> Match:
