@@ -123,7 +123,7 @@ class Library(Listener):
             feeds_end_late=lambda: self.ends_late,
             dropped_size=self.dropped_size,
         )
-        self.deduplication.durability.interval = 1
+        self.deduplication.claims.durability.interval = 1
 
     def count(self, name: str, amount: int = 1) -> None:
         """See Listener; so are the next two."""
@@ -169,7 +169,7 @@ class Library(Listener):
         given = [{}] * items if isinstance(items, int) else items
         for fate, _ in self.decide(visit, given, is_compared=not isinstance(items, int)):
             if fate is Fate.KEEP:
-                self.deduplication.item_left(visit)
+                self.deduplication.claims.item_left(visit)
         return visit
 
     def visit(

@@ -265,9 +265,9 @@ class DedupExtension(SharedState):
             if entry is None:
                 return
             if taken is None:
-                entry.deduplication.void(entry.visit)
+                entry.deduplication.claims.void(entry.visit)
                 return
-            entry.deduplication.item_left(entry.visit, taken)
+            entry.deduplication.claims.item_left(entry.visit, taken)
             if entry.released is not None:
                 is_as_dropped = came_as is not None and item_codec.name_of(came_as) == entry.released.type
                 entry.deduplication.released_item_left(entry.released, taken if is_as_dropped else None)
@@ -276,13 +276,13 @@ class DedupExtension(SharedState):
 
     def item_dropped(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
-            entry.deduplication.void(entry.visit)
+            entry.deduplication.claims.void(entry.visit)
             if entry.released is not None:
                 entry.deduplication.released_item_left(entry.released)
 
     def item_error(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
-            entry.deduplication.void(entry.visit)
+            entry.deduplication.claims.void(entry.visit)
 
     def _entry(self, response: object) -> Entry | None:
         """Return the entry of the item of a signal: its own, or that of its page."""
@@ -299,7 +299,7 @@ class DedupExtension(SharedState):
         if self.deduplication is None:
             return
         try:
-            self.deduplication.durability.wait_for_disk(self.feeds.closed(slot), slot)
+            self.deduplication.claims.durability.wait_for_disk(self.feeds.closed(slot), slot)
         except FeedError as error:
             self.deduplication.fail(error)
         except Exception as error:  # noqa: BLE001 - a plugin bug
