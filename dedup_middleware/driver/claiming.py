@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 class Claims:
     """The claims of one crawl that are open."""
 
-    def __init__(  # noqa: PLR0913 - what a claim is opened and ended with, by name
+    def __init__(  # noqa: PLR0913, PLR0917 - what a claim is opened and ended with
         self,
         open_: dict[int, Visit],
-        *,
         detector: Detector,
         verdicts: Verdicts,
         drops: Drops,
         listener: Listener,
+        fail: Callable[[DedupError | UnreadableError], None],
+        *,
         flush: Flush | None,
         disks: DiskWaits | None,
-        fail: Callable[[DedupError | UnreadableError], None],
     ) -> None:
         """*flush* and *disks* are for `Durability`; *fail* gets the trouble with the store or a disk."""
         self.open = open_
@@ -177,9 +177,8 @@ class Claims:
         if visit.claim.state is not Claim.PENDING or visit.claim.page is None or not is_over:
             return
         # Without an item that was kept, is checked by itself, or was dropped because the store has it.
-        has_items = (
-            visit.claim.yielded or visit.claim.item_texts or visit.items.keyed or (visit.key and visit.items.dropped)
-        )
+        claim, items = visit.claim, visit.items
+        has_items = claim.yielded or claim.item_texts or items.keyed or (visit.key and items.dropped)
         if not has_items or visit.claim.is_of_list:
             self.void(visit)
             return

@@ -13,7 +13,6 @@ own is never a reason to drop: after a failure of the store, the records or a fe
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -39,8 +38,7 @@ from dedup_middleware.visits.states import Claim, Event, Output, after
 from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from datetime import timedelta
+    from collections.abc import Callable, Collection, Iterable
 
     from dedup_middleware.checks.detector import Detector
     from dedup_middleware.errors import DedupError
@@ -50,17 +48,18 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Match
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.records.file import RecordLog
+    from dedup_middleware.settings import Config
     from dedup_middleware.visits.durability import DiskWaits, Flush
     from dedup_middleware.visits.visit import Listener
 
 
 class Deduplication:
-    """The pages and items of one crawl, *run*, of *spider*."""
+    """The pages and items of one crawl, *run*, with the settings in *config*."""
 
     def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
         self,
+        config: Config,
         *,
-        spider: str,
         run: str,
         detector: Detector,
         fingerprint: Fingerprinter,
@@ -72,59 +71,41 @@ class Deduplication:
         disks: DiskWaits | None = None,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         feeds_end_late: Callable[[], bool] = lambda: False,
-        items_are_pages: bool = False,
-        max_characters: int = sys.maxsize,
-        item_fields: Collection[str] = (),
-        key: Mapping[str, Sequence[str]] | None = None,
         jobdir: str = "",
-        dropped_size: int | None = None,
-        dropped_age: timedelta | None = None,
     ) -> None:
         """Check with *detector* and report to *listener*.
 
-        *begin* is the first line of its records. *flush* and *disks* are for `Durability`, *max_characters* and
-        *item_fields* for `ItemCheck`, and *key* for `ItemKeys`; *feeds_wanting*
-        returns the kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends.
-        If *items_are_pages*, those of unchecked pages are checked as pages, elsewhere. Later processes go on with a
-        crawl that has a *jobdir*, which is its name. Dropped items are stored, up to *dropped_size* bytes and for
-        *dropped_age*; ``None`` stores none, for a program that gets no items back.
+        *begin* is the first line of its records. *flush* and *disks* are for `Durability`; *feeds_wanting* returns the
+        kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends. Later
+        processes go on with a crawl that has a *jobdir*, which is its name.
         """
         self.run = run
-        self.spider = spider
+        self.spider = config.spider or ""
         self.detector = detector
         self.index = detector.index
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
-        self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
+        self.item_check = ItemCheck(fingerprint, config.max_bytes, config.item_fields)
         self._listener = listener
         self._items = ItemClasses(listener)
-        self.drops = Drops(self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age)
+        self.drops = Drops(self.index, self._items, config, run, jobdir)
         self.feeds_wanting = feeds_wanting
         self._feeds_end_late = feeds_end_late
-        self._items_are_pages = items_are_pages
+        # Whether the items of unchecked pages are checked as pages.
+        self._items_are_pages = config.spider is not None and bool(config.item_fields)
         self.jobdir = jobdir
         claims: dict[int, Visit] = {}
         self._earlier = EarlierCrawls(run, self.index, claims.keys())
         self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
-        self.keyed = KeyedItems(run, ItemKeys(spider, key or {}), self.item_check, self.verdicts.check)
-        self.claims = Claims(
-            claims,
-            detector=detector,
-            verdicts=self.verdicts,
-            drops=self.drops,
-            listener=listener,
-            flush=flush,
-            disks=disks,
-            fail=self.fail,
-        )
-        find, likes = (lambda identity: self.index.find([identity])), detector.preferences
+        self.keyed = KeyedItems(run, ItemKeys(self.spider, config.key), self.item_check, self.verdicts.check)
+        self.claims = Claims(claims, detector, self.verdicts, self.drops, listener, self.fail, flush=flush, disks=disks)
         self.recorder = Recorder(
-            *(spider, run, log, listener, self.fail),
+            *(self.spider, run, log, listener, self.fail),
             hash_clause=fingerprint.hash,
-            preferences=likes,
+            preferences=detector.preferences,
             begin=begin,
-            find=find,
+            find=lambda identity: self.index.find([identity]),
             is_earlier=self._earlier.have_kept,
         )
 

@@ -14,11 +14,11 @@ from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
 
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
     from dedup_middleware.model import Match, Page, StoredPage
+    from dedup_middleware.settings import Config
     from dedup_middleware.visits.visit import ItemClasses, Visit
 
 # Of a digest.
@@ -38,25 +38,16 @@ class Written(NamedTuple):
 
 
 class Drops:
-    """The stored items of one *crawl* of *spider*. See `Deduplication` for the rest."""
+    """The stored items of one *crawl*; none of a program, which gets no items back."""
 
-    def __init__(  # noqa: PLR0913 - what stored items have, by name
-        self,
-        index: Index,
-        classes: ItemClasses,
-        spider: str,
-        crawl: str,
-        jobdir: str,
-        *,
-        size: int | None,
-        age: timedelta | None,
-    ) -> None:
+    def __init__(self, index: Index, classes: ItemClasses, config: Config, crawl: str, jobdir: str) -> None:
         self._index = index
         self._classes = classes
-        self._spider = spider
+        self._spider = config.spider or ""
         self._crawl = crawl
         self._jobdir = jobdir if index.eligibility.scope is Scope.CRAWL else ""
-        self._size, self._age = size, age
+        self._size = None if config.spider is None else config.dropped_size
+        self._age = config.dropped_age
         # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
         self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
 
