@@ -142,19 +142,16 @@ class DedupExtension(SharedState):
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
         self._begin(opened, new_crawl() if overwritten or not jobdir else jobdir, jobdir)
-        self._log_start(opened, before)
+        for line in messages.at_start(opened):
+            self.inform(line)
+        for line in messages.warnings_at_start(opened, before):
+            self.warn(line)
         if is_resumed and overwritten:
             self.warn(messages.overwritten_again(overwritten))
         if opened.trouble:
             self.count("pass_through" if opened.awaited is None else "away")
         if opened.awaited is not None:
             self._reopen()
-
-    def _log_start(self, opened: Resources, before: CrawlLine | None) -> None:
-        for line in messages.at_start(opened):
-            self.inform(line)
-        for line in messages.warnings_at_start(opened, before):
-            self.warn(line)
 
     def _warn_of_gaps(self) -> None:
         """Warn if components are missing that the add-on registers: a person has named some by hand."""
