@@ -156,7 +156,7 @@ class Deduplicator:
         """
         kept, visit = self._examined(url, html, item, content)
         self._deduplication.enter(visit)
-        self._deduplication.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
+        self._deduplication.claims.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
         _decide(self._deduplication, visit, kept)
         return self._deduplication.recorder.record(visit)
 
@@ -441,7 +441,7 @@ def _decide(deduplication: Deduplication, visit: Visit, kept: Any, *, is_compare
     decisions += deduplication.end(visit)
     if decisions[-1].fate is Fate.KEEP:
         # The program has it: no feed of a later crawl still has to.
-        deduplication.item_left(visit, feeds=None)
+        deduplication.claims.item_left(visit, feeds=None)
 
 
 def _judged(deduplication: Deduplication, visit: Visit, item: Any) -> Record:

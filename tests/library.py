@@ -34,7 +34,7 @@ from dedup_middleware.index.shared import index_of
 from dedup_middleware.index.shown import PAGES as PAGES_SHOWN
 from dedup_middleware.index.shown import decode
 from dedup_middleware.model import Action, Eligibility, Page, Scope
-from dedup_middleware.settings import SETTINGS
+from dedup_middleware.settings import SETTINGS, Config
 from dedup_middleware.stores import OpenStore, open_store
 from dedup_middleware.visits.visit import Fate, Listener
 
@@ -100,7 +100,10 @@ class Library(Listener):
         self.flush = flush
         self.disks = disks
         self.ends_late = False
-        self.dropped_size = dropped_size
+        # A program stores no dropped items.
+        self.config = Config.from_settings({}, None)
+        if dropped_size is not None:
+            self.config = replace(self.config, spider="spider", dropped_size=dropped_size)
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
         self.index = index_of(self.store, eligibility=eligibility)
@@ -112,7 +115,7 @@ class Library(Listener):
     def begin(self, run: str, log: RecordLog | None = None) -> None:
         """Begin another crawl on the same store."""
         self.deduplication = Deduplication(
-            spider="spider",
+            self.config,
             run=run,
             detector=self.detector,
             fingerprint=self.fingerprint,
@@ -121,9 +124,8 @@ class Library(Listener):
             flush=self.flush,
             disks=self.disks,
             feeds_end_late=lambda: self.ends_late,
-            dropped_size=self.dropped_size,
         )
-        self.deduplication.durability.interval = 1
+        self.deduplication.claims.durability.interval = 1
 
     def count(self, name: str, amount: int = 1) -> None:
         """See Listener; so are the next two."""
@@ -169,7 +171,7 @@ class Library(Listener):
         given = [{}] * items if isinstance(items, int) else items
         for fate, _ in self.decide(visit, given, is_compared=not isinstance(items, int)):
             if fate is Fate.KEEP:
-                self.deduplication.item_left(visit)
+                self.deduplication.claims.item_left(visit)
         return visit
 
     def visit(

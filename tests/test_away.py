@@ -312,7 +312,7 @@ def test_a_duplicate_whose_drop_cannot_be_written_is_unchecked(monkeypatch):
     monkeypatch.setattr("dedup_middleware.index.index.PageWrite.write", write)
     visit = library.visit("http://elsewhere/b", story(1))
     assert (visit.verdict.kind, visit.verdict.reason) == (VerdictKind.UNCHECKED, Reason.STORE_UNREACHABLE)
-    assert (visit.items_kept, visit.items_dropped) == (1, 0)
+    assert (visit.items.kept, visit.items.dropped) == (1, 0)
 
 
 # --- wherever it happens
@@ -334,7 +334,7 @@ class Crawl:
     def begun(self, run):
         """Return the deduplication of what is open."""
         begun = deduplication_of(self.opened, run, Quiet(), flush=self.store_feed)
-        begun.durability.interval = self.interval
+        begun.claims.durability.interval = self.interval
         return begun
 
     def store_feed(self):
@@ -375,7 +375,7 @@ class Crawl:
             self.dropped.append(name)
         else:
             self.buffer.append(name)
-            deduplication.item_left(visit)
+            deduplication.claims.item_left(visit)
 
     def visit(self, names):
         """Visit pages, with two of them on their way at a time."""
@@ -399,7 +399,7 @@ class Crawl:
             decisions = [decision for item in items for decision in deduplication.process(visit, item, may_wait=False)]
             for item, each in self.releaser.released(visit, items, [*decisions, *deduplication.end(visit)]):
                 self.buffer.append(item["name"])
-                deduplication.item_left(visit)
+                deduplication.claims.item_left(visit)
                 deduplication.released_item_left(each)
 
     def end(self):

@@ -24,7 +24,7 @@ PENDING, DURABLE, VOID = Claim.PENDING, Claim.DURABLE, Claim.VOID
 def entered(library, name, clauses):
     """Return the visit of a new page, which has a pending claim."""
     visit = library.enter(library.page(name, clauses))
-    assert visit.claim is PENDING
+    assert visit.claim.state is PENDING
     return visit
 
 
@@ -62,7 +62,7 @@ class ClaimMachine(RuleBasedStateMachine):
         number = len(self.visits)
         visit = entered(self.library, f"p{number}", range(9 * number, 9 * number + 9))
         self.visits.append(visit)
-        self.numbers.append(visit.stored.number)
+        self.numbers.append(visit.claim.stored.number)
         self.yielded.append(0)
         self.left.append(0)
         self.ended.append(False)
@@ -82,7 +82,7 @@ class ClaimMachine(RuleBasedStateMachine):
         number = self._some(data)
         if self.left[number] < self.yielded[number]:
             self.left[number] += 1
-            self.core.item_left(self.visits[number])
+            self.core.claims.item_left(self.visits[number])
             self._confirm_if_complete(number)
 
     @precondition(lambda self: self.visits)
@@ -90,7 +90,7 @@ class ClaimMachine(RuleBasedStateMachine):
     def lose_item(self, data):
         number = self._some(data)
         if self.left[number] < self.yielded[number]:
-            self.core.void(self.visits[number])
+            self.core.claims.void(self.visits[number])
             self._end(number, VOID)
 
     @precondition(lambda self: self.visits)
@@ -109,8 +109,8 @@ class ClaimMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_page_stands_where_it_must(self):
-        assert [visit.claim for visit in self.visits] == self.expected
-        assert self.core._open.keys() == {
+        assert [visit.claim.state for visit in self.visits] == self.expected
+        assert self.core.claims.open.keys() == {
             number for number, stage in zip(self.numbers, self.expected, strict=True) if stage is PENDING
         }
         stats = self.library.stats
@@ -138,10 +138,10 @@ class TestFailingStore:
         library.deduplication.process(visit, {})
         library.deduplication.end(visit)
         library.store.close()
-        library.deduplication.item_left(visit)
+        library.deduplication.claims.item_left(visit)
         assert [type(failure) for failure in library.failures] == [StoreError]
-        assert visit.claim is VOID
-        assert library.deduplication._open == {}
+        assert visit.claim.state is VOID
+        assert library.deduplication.claims.open == {}
         assert library.stats["claims/confirmed"] == 0
 
     def test_voiding_needs_no_store(self):
@@ -149,7 +149,7 @@ class TestFailingStore:
         three = [entered(library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
         library.store.close()
         library.deduplication.close()
-        assert [visit.claim for visit in three] == [VOID] * 3
+        assert [visit.claim.state for visit in three] == [VOID] * 3
 
 
 class TestOrder:
@@ -164,7 +164,7 @@ class TestOrder:
         for early in (lambda: core.process(visit, {}), lambda: core.end(visit), lambda: core.callback_failed(visit)):
             with pytest.raises(StateError):
                 early()
-        assert (visit.output, visit.claim, visit.items) == (Output.AWAITED, Claim.NONE, 0)
+        assert (visit.items.output, visit.claim.state, visit.items.processed) == (Output.AWAITED, Claim.NONE, 0)
         core.enter(visit)
         with pytest.raises(StateError):
             core.enter(visit)
@@ -173,11 +173,11 @@ class TestOrder:
         for late in (lambda: core.process(visit, {}), lambda: core.end(visit), lambda: core.callback_failed(visit)):
             with pytest.raises(StateError):
                 late()
-        assert (visit.output, visit.claim, visit.items) == (Output.ENDED, Claim.PENDING, 1)
-        core.item_left(visit)
-        assert visit.claim is DURABLE
-        core.void(visit)
-        assert visit.claim is DURABLE, "what has failed later is not of this page"
+        assert (visit.items.output, visit.claim.state, visit.items.processed) == (Output.ENDED, Claim.PENDING, 1)
+        core.claims.item_left(visit)
+        assert visit.claim.state is DURABLE
+        core.claims.void(visit)
+        assert visit.claim.state is DURABLE, "what has failed later is not of this page"
 
     def test_every_state_knows_which_events_it_allows(self):
         """In the table of the one file that has them."""
@@ -197,7 +197,7 @@ class TestCheckpoints:
         library = Library(
             flush=lambda: (late.pop(0) if late else set(), lambda: None), disks=Disks(waits), dropped_size=sys.maxsize
         )
-        library.deduplication.durability.interval = 100
+        library.deduplication.claims.durability.interval = 100
         return library, waits, late
 
     @staticmethod
@@ -209,15 +209,15 @@ class TestCheckpoints:
         library, waits, _ = self.library()
         before = library.contents()
         visit = self.kept(library, "a", range(9))
-        assert (visit.claim, library.contents()) == (Claim.DELIVERED, before)
+        assert (visit.claim.state, library.contents()) == (Claim.DELIVERED, before)
         copy = library.enter(library.page("b", range(9)))
         (decision,) = library.deduplication.process(copy, {})
         assert decision.fate is Fate.WAIT
         called = []
-        assert library.deduplication.await_original(copy, lambda: called.append(True))
-        assert (visit.claim, called, library.contents()) == (Claim.DELIVERED, [], before)
+        assert library.deduplication.claims.await_original(copy, lambda: called.append(True))
+        assert (visit.claim.state, called, library.contents()) == (Claim.DELIVERED, [], before)
         waits.pop(0)()
-        assert (visit.claim, called) == (DURABLE, [True])
+        assert (visit.claim.state, called) == (DURABLE, [True])
         (decision,) = library.deduplication.process(copy, {}, is_compared=False)
         assert decision.fate is Fate.DROP
         library.check_invariants()
@@ -227,22 +227,22 @@ class TestCheckpoints:
         visit = entered(library, "a", range(9))
         copy = library.enter(library.page("b", range(9)))
         library.deduplication.process(copy, {})
-        library.deduplication.await_original(copy, lambda: None)
+        library.deduplication.claims.await_original(copy, lambda: None)
         assert waits == []
         library.leave(visit)
         waits.pop(0)()
-        assert visit.claim is DURABLE
+        assert visit.claim.state is DURABLE
 
     def test_one_checkpoint_at_a_time_takes_all_that_wait(self):
         library, waits, _ = self.library()
-        library.deduplication.durability.interval = 1
+        library.deduplication.claims.durability.interval = 1
         visits = [self.kept(library, f"p{n}", range(20 * n, 20 * n + 9)) for n in range(4)]
         assert len(waits) == 1
         waits.pop(0)()
-        assert [visit.claim for visit in visits] == [DURABLE, *[Claim.DELIVERED] * 3]
+        assert [visit.claim.state for visit in visits] == [DURABLE, *[Claim.DELIVERED] * 3]
         waits.pop(0)()  # the store
         waits.pop(0)()
-        assert [visit.claim for visit in visits] == [DURABLE] * 4
+        assert [visit.claim.state for visit in visits] == [DURABLE] * 4
 
     def test_a_failure_makes_nothing_durable(self):
         library, waits, _ = self.library()
@@ -250,10 +250,10 @@ class TestCheckpoints:
         visit, copy = self.kept(library, "a", range(9)), library.enter(library.page("b", range(9)))
         library.deduplication.process(copy, {})
         ended = []
-        library.deduplication.await_original(copy, lambda: ended.append(True))
+        library.deduplication.claims.await_original(copy, lambda: ended.append(True))
         library.deduplication.fail(FeedError("the feed is gone"))
         waits.pop(0)()
-        assert (visit.claim, ended) == (VOID, [True])
+        assert (visit.claim.state, ended) == (VOID, [True])
         (decision,) = library.deduplication.process(copy, {})
         assert decision.fate is Fate.KEEP
         library.deduplication.close()
@@ -264,11 +264,11 @@ class TestCheckpoints:
         library, waits, late = self.library()
         library.ends_late = True
         late.append({"s3"})
-        library.deduplication.durability.interval = 1
+        library.deduplication.claims.durability.interval = 1
         visit = library.leave(entered(library, "a", range(9)), items=[{"n": 1}])
         waits.pop(0)()
         waits.pop(0)()
-        assert visit.claim is DURABLE
+        assert visit.claim.state is DURABLE
         dropped = library.index.dropped
         assert ([*dropped], dropped.count, dropped.size) == ([], 0, 0), "it is no dropped item"
         assert [*dropped.releases("spider", "")] != []
@@ -277,7 +277,7 @@ class TestCheckpoints:
         copy = library.enter(library.page("b", range(9)))
         assert [d.fate for d in library.deduplication.process(copy, {}, is_compared=False)] == [Fate.DROP]
         if ends:
-            library.deduplication.durability.wait_for_disk(lambda: None, "s3")
+            library.deduplication.claims.durability.wait_for_disk(lambda: None, "s3")
             waits.pop(0)()
             assert [*dropped.releases("spider", "")] == []
             return
@@ -290,7 +290,7 @@ class TestCheckpoints:
         again = releaser.visit(items, by_person=False)
         decisions = library.decide(again, [each.item for each in items])
         assert [(d.fate, d.item) for d in decisions] == [(Fate.KEEP, {"n": 1})]
-        library.deduplication.item_left(again)
+        library.deduplication.claims.item_left(again)
         library.deduplication.released_item_left(items[0])
         library.deduplication.close()
         assert [*library.index.dropped.releases("spider", "")] == []
@@ -301,13 +301,13 @@ class TestCheckpoints:
         library, waits, late = self.library()
         library.ends_late = True
         late.append({"s3"})
-        library.deduplication.durability.interval = 1
+        library.deduplication.claims.durability.interval = 1
         visit = library.leave(entered(library, "a", range(9)), items=[{"n": object()}])
         waits.pop(0)()
-        assert visit.claim is Claim.DELIVERED
-        library.deduplication.durability.wait_for_disk(lambda: None, "s3")
+        assert visit.claim.state is Claim.DELIVERED
+        library.deduplication.claims.durability.wait_for_disk(lambda: None, "s3")
         waits.pop(0)()
-        assert visit.claim is DURABLE
+        assert visit.claim.state is DURABLE
 
 
 class Disks:

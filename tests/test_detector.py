@@ -64,14 +64,14 @@ def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(t
     for number in range(8):
         library.begin(f"crawl {number}")
         visits = [library.visit(f"http://host{n}/{number}", text) for n in range(20)]
-        assert [visit.items_kept for visit in visits] == [1] + 19 * [0]
+        assert [visit.items.kept for visit in visits] == [1] + 19 * [0]
         library.check_invariants()
 
 
 def kept(library, run, visits):
     library.begin(run)
     cases = [library.visit(name, text, items=items) for name, text, items in visits]
-    return {visit.url for visit in cases if visit.items_kept}
+    return {visit.url for visit in cases if visit.items.kept}
 
 
 @given(
@@ -108,7 +108,7 @@ def test_whatever_is_dropped_its_original_was_kept_in_scope(runs, scope):
             safe.clear()
         for name, request, text, items in visits:
             visit = library.visit(name, text, request=request, items=items)
-            if visit.items_dropped:
+            if visit.items.dropped:
                 original = visit.verdict.match.original
                 assert (original.url, original.digest) in safe
                 assert original.url != visit.url
@@ -222,11 +222,11 @@ class TestPages:
         library = Library(room=20_000)
         number = 0
         while not library.failures:
-            assert library.visit(f"p{number}", range(20 * number, 20 * number + 20)).items_kept == 1
+            assert library.visit(f"p{number}", range(20 * number, 20 * number + 20)).items.kept == 1
             number += 1
         assert 3 < number < 20
         assert "DEDUP_STORE" in str(library.failures[0])
-        assert library.visit("copy", range(20)).items_kept == 1
+        assert library.visit("copy", range(20)).items.kept == 1
         with pytest.raises(StoreError):
             library.contents()
 

@@ -141,7 +141,7 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original():
     library = Library(preferred=[PREFERRED])
     thief = library.enter(library.page("http://thief.test/", story(1)))
     victim = library.enter(library.page(VICTIM, story(1)))
-    assert not library.deduplication.rests_on_claim(victim)
+    assert not library.deduplication.claims.rests_on_claim(victim)
     library.leave(thief)
-    assert library.leave(victim).items_kept == 1
+    assert library.leave(victim).items.kept == 1
     assert library.visit(COPY, story(1)).verdict.match.original.url == VICTIM

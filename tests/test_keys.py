@@ -377,10 +377,10 @@ DEFECTS = [
     "driver.keyed:KeyedItems.key_of",
     "driver.keyed:KeyedItems.check",
     "driver.verdicts:verdict_on",
-    "driver.deduplicator:claim_keyed",
+    "driver.claiming:claim_keyed",
     "items.reading:ItemCheck.exact",
     "index.lookup:Lookup.kept_at",
-    "driver.deduplicator:Deduplication.item_left",
+    "driver.claiming:Claims.item_left",
 ]
 
 

@@ -168,7 +168,7 @@ class TestClaims:
 
     def test_a_list_owns_none_of_its_items(self):
         library = Library()
-        assert library.leave(library.enter(self.page(library, TALK)), items=[{}, {}]).claim is Claim.VOID
+        assert library.leave(library.enter(self.page(library, TALK)), items=[{}, {}]).claim.state is Claim.VOID
         assert library.enter(self.page(library, f"{TALK}?t=30")).verdict.kind is VerdictKind.UNCHECKED
         library.check_invariants()
 
@@ -180,13 +180,13 @@ class TestClaims:
         )
         library.deduplication.enter(one)
         library.deduplication.enter(other)
-        assert (one.claim, other.is_duplicate) == (Claim.PENDING, True)
+        assert (one.claim.state, other.is_duplicate) == (Claim.PENDING, True)
 
     def test_a_void_claim_is_the_original_of_nothing(self):
         library = Library()
         one, other = (library.enter(self.page(library, url)) for url in (TALK, f"{TALK}?t=30"))
         assert other.is_duplicate
-        library.deduplication.void(one)
-        assert library.leave(other).items_kept == 1
+        library.deduplication.claims.void(one)
+        assert library.leave(other).items.kept == 1
         assert library.enter(self.page(library, TALK)).is_duplicate
         library.check_invariants()

@@ -60,7 +60,7 @@ class Machine(Crawl):
         super().__init__(kind.uri(path), "one", interval=1)
         self.kind = kind
         self.deduplication = deduplication_of(self.opened, "one", Quiet(), flush=self.hand_over, disks=self)
-        self.deduplication.durability.interval = 1
+        self.deduplication.claims.durability.interval = 1
         self.releaser = Releaser(self.deduplication)
         self.path = path
         self.chance = chance
@@ -135,7 +135,7 @@ class Machine(Crawl):
     def close_one(self):
         if self.closing:
             batch = self.closing.pop(0)
-            self.deduplication.durability.wait_for_disk(self.to_disk(batch), batch)
+            self.deduplication.claims.durability.wait_for_disk(self.to_disk(batch), batch)
 
     def run(self):
         while self.to_visit or self.waits or self.over or self.closing:

@@ -59,7 +59,7 @@ class Worker(Library):
         """Let the page give its item, and end; return whether that is dropped."""
         ((fate, _),) = self.decide(visit, [{"of": visit.url}], is_compared=False)
         if fate is Fate.KEEP:
-            self.deduplication.item_left(visit)
+            self.deduplication.claims.item_left(visit)
         return fate is Fate.DROP
 
     def crawl(self, name, clauses):
@@ -67,7 +67,7 @@ class Worker(Library):
         return self.give(self.enter(self.page(name, clauses)))
 
     def store_feed(self):
-        self.deduplication.durability.wait_for_disk(nothing, "feed")
+        self.deduplication.claims.durability.wait_for_disk(nothing, "feed")
 
     def release(self):
         """Do as a crawl does that is idle; return the URLs of the stored items that go on to the feed."""
@@ -80,7 +80,7 @@ class Worker(Library):
                 for item, each in self.releaser.released(visit, items, self.decide(visit, items)):
                     assert item == {"of": each.url}
                     released.append(each.url)
-                    self.deduplication.item_left(visit)
+                    self.deduplication.claims.item_left(visit)
                     self.deduplication.released_item_left(each)
         return released
 
@@ -170,10 +170,10 @@ class TestOriginals:
         claimed = there.enter(there.page("a", range(9)))
         visit = here.enter(here.page("b", range(9)))
         assert visit.original_is_pending
-        assert here.deduplication.rests_on_claim(visit)
-        assert not here.deduplication.await_original(visit, nothing), "no crawl of this process has it"
+        assert here.deduplication.claims.rests_on_claim(visit)
+        assert not here.deduplication.claims.await_original(visit, nothing), "no crawl of this process has it"
         there.give(claimed)
-        assert not here.deduplication.rests_on_claim(visit)
+        assert not here.deduplication.claims.rests_on_claim(visit)
         assert here.give(visit)
         here.check_invariants()
 
@@ -182,10 +182,10 @@ class TestOriginals:
         there.ends_late = False
         there.crawl("a", range(9))
         visit = here.enter(here.page("b", range(9)))
-        assert here.deduplication.rests_on_claim(visit)
+        assert here.deduplication.claims.rests_on_claim(visit)
         assert [d.fate for d in here.deduplication.process(visit, {})] == [Fate.WAIT]
         there.store_feed()
-        assert not here.deduplication.rests_on_claim(visit)
+        assert not here.deduplication.claims.rests_on_claim(visit)
         assert here.give(visit)
         here.check_invariants()
 
@@ -196,7 +196,7 @@ class TestOriginals:
         for worker, visit in zip(two, checked, strict=True):
             worker.deduplication.enter(visit)
         assert [visit.is_duplicate for visit in checked] == [False, True]
-        assert not here.deduplication.rests_on_claim(checked[0])
+        assert not here.deduplication.claims.rests_on_claim(checked[0])
         there.check_invariants()
 
     def test_a_claim_of_a_worker_who_is_dead_is_nobodys(self, two):
@@ -204,8 +204,8 @@ class TestOriginals:
         there.enter(there.page("a", range(9)))
         visit = here.enter(here.page("b", range(9)))
         there.die()
-        assert not here.deduplication.rests_on_claim(visit)
-        visit.is_stale = True  # as one that has waited
+        assert not here.deduplication.claims.rests_on_claim(visit)
+        visit.version = None  # as one that has waited
         assert not here.give(visit)
         assert not visit.is_duplicate
         here.index.sweep()
@@ -303,7 +303,7 @@ class TestLateFeeds:
             assert worker.release() == []
         assert [page.url for page in here.index.pages()] == ["http://site/a"]
         there.give(claimed)
-        assert claimed.claim is Claim.DURABLE
+        assert claimed.claim.state is Claim.DURABLE
         there.store_feed()
         assert to_release(here.store) == 0
         dead.store.close()

@@ -153,7 +153,8 @@ def test_the_responses_that_wait_have_as_much_room_as_the_scraper():
     waits = item_flow.OriginalWait(SimpleNamespace(crawler=crawler, count=counted.append))
 
     def begun(size, *, is_delivered=False):
-        return waits.begin(SimpleNamespace(is_delivered=lambda _: is_delivered), SimpleNamespace(size=size))
+        claims = SimpleNamespace(is_delivered=lambda _: is_delivered)
+        return waits.begin(SimpleNamespace(claims=claims), SimpleNamespace(size=size))
 
     first, second = begun(6_000), begun(0)
     assert slot.max_active_size == 10_000 + 6_000 + 1_024

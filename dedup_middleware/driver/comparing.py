@@ -35,25 +35,25 @@ def compare_with_itself(
     mostly none. `UncheckableError` for an item that cannot be read.
     """
     own = _own(visit, index)
-    if own is None or own.item_content is None or visit.claimed is None:
+    if own is None or own.item_content is None or visit.claim.page is None:
         return
-    texts, changes = visit.item_texts, Changes()
-    if not visit.claimed.is_keyed:
-        texts = texts or [check.read(visit.claimed, item, visit.budget) for item in visit.held]
+    texts, changes = visit.claim.item_texts, Changes()
+    if not visit.claim.page.is_keyed:
+        texts = texts or [check.read(visit.claim.page, item, visit.budget) for item in visit.items.held]
         changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
     if changes:
         visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
-        if visit.stored is not None:
-            index.outdate(visit.stored.number, [own], run)
+        if visit.claim.stored is not None:
+            index.outdate(visit.claim.stored.number, [own], run)
     elif (
         visit.unchanged is Unchanged.DROP
         and visit.verdict.moved is None
-        and all(own.kept.has_reached(wanting(item)) for item in visit.held)
+        and all(own.kept.has_reached(wanting(item)) for item in visit.items.held)
     ):
-        visit.decided += [Decision(Fate.DROP, item) for item in visit.held]
-        visit.items_dropped += len(visit.held)
-        if visit.held:
-            visit.item_texts, visit.feeds, visit.held = texts, own.kept.feeds, []
+        visit.items.decided += [Decision(Fate.DROP, item) for item in visit.items.held]
+        visit.items.dropped += len(visit.items.held)
+        if visit.items.held:
+            visit.claim.item_texts, visit.claim.feeds, visit.items.held = texts, own.kept.feeds, []
 
 
 def item_verdict(
@@ -95,9 +95,9 @@ def item_verdict(
 
 
 def _own(visit: Visit, index: Index) -> StoredPage | None:
-    if visit.stored is None or visit.claimed is None or not visit.stored.pending:
-        return visit.stored
-    return next((page for page in index.same(visit.claimed.all_identities) if page.original is None), None)
+    if visit.claim.stored is None or visit.claim.page is None or not visit.claim.stored.pending:
+        return visit.claim.stored
+    return next((page for page in index.same(visit.claim.page.all_identities) if page.original is None), None)
 
 
 def page_verdict(visit: Visit, detector: Detector) -> ItemVerdict:
@@ -116,10 +116,10 @@ def owned_by(visit: Visit, claimed: Page, index: Index) -> Page | None:
     """
     if claimed.is_keyed:
         return claimed
-    known, several = claimed.known, visit.items > 1
+    known, several = claimed.known, visit.items.processed > 1
     try:
         with visit.budget:
-            content = content_of(visit.item_texts, None if known is None else known.item_content)
+            content = content_of(visit.claim.item_texts, None if known is None else known.item_content)
     except UncheckableError:
         content = _NOTHING
     if visit.read is not None and not index.gave_the_same(claimed, content, several=several):

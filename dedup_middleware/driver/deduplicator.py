@@ -13,54 +13,53 @@ own is never a reason to drop: after a failure of the store, the records or a fe
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
-from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, owned_by, page_verdict
+from dedup_middleware.driver.claiming import Claims
+from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
 from dedup_middleware.driver.earlier import EarlierCrawls
-from dedup_middleware.driver.keyed import KeyedItems, claim_keyed
+from dedup_middleware.driver.keyed import KeyedItems
 from dedup_middleware.driver.verdicts import Verdicts
-from dedup_middleware.errors import TROUBLE, FeedError, StoreAwayError, StoreError, UnreadableError
+from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.items.reading import ItemCheck
-from dedup_middleware.model import Action, Page, Rejection, Unchanged, VerdictKind
+from dedup_middleware.model import Action, Rejection, Unchanged, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.stores import refusals
 from dedup_middleware.visits.drops import Drops, Written
-from dedup_middleware.visits.durability import Durability
 from dedup_middleware.visits.page_reader import PageReader
 from dedup_middleware.visits.states import Claim, Event, Output, after
 from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from datetime import timedelta
+    from collections.abc import Callable, Collection, Iterable
 
     from dedup_middleware.checks.detector import Detector
     from dedup_middleware.errors import DedupError
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.index.dropped_items import DroppedItem, KeyValue
-    from dedup_middleware.model import Match, StoredPage
+    from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.model import Match
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.records.file import RecordLog
+    from dedup_middleware.settings import Config
     from dedup_middleware.visits.durability import DiskWaits, Flush
     from dedup_middleware.visits.visit import Listener
 
 
 class Deduplication:
-    """The pages and items of one crawl, *run*, of *spider*."""
+    """The pages and items of one crawl, *run*, with the settings in *config*."""
 
     def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
         self,
+        config: Config,
         *,
-        spider: str,
         run: str,
         detector: Detector,
         fingerprint: Fingerprinter,
@@ -72,149 +71,51 @@ class Deduplication:
         disks: DiskWaits | None = None,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         feeds_end_late: Callable[[], bool] = lambda: False,
-        items_are_pages: bool = False,
-        max_characters: int = sys.maxsize,
-        item_fields: Collection[str] = (),
-        key: Mapping[str, Sequence[str]] | None = None,
         jobdir: str = "",
-        dropped_size: int | None = None,
-        dropped_age: timedelta | None = None,
     ) -> None:
         """Check with *detector* and report to *listener*.
 
-        *begin* is the first line of its records. *flush* and *disks* are for `Durability`, *max_characters* and
-        *item_fields* for `ItemCheck`, and *key* for `ItemKeys`; *feeds_wanting*
-        returns the kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends.
-        If *items_are_pages*, those of unchecked pages are checked as pages, elsewhere. Later processes go on with a
-        crawl that has a *jobdir*, which is its name. Dropped items are stored, up to *dropped_size* bytes and for
-        *dropped_age*; ``None`` stores none, for a program that gets no items back.
+        *begin* is the first line of its records. *flush* and *disks* are for `Durability`; *feeds_wanting* returns the
+        kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends. Later
+        processes go on with a crawl that has a *jobdir*, which is its name.
         """
         self.run = run
-        self.spider = spider
+        self.spider = config.spider or ""
         self.detector = detector
         self.index = detector.index
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
         self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
-        self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
+        self.item_check = ItemCheck(fingerprint, config.max_bytes, config.item_fields)
         self._listener = listener
-        self.durability = Durability(
-            self.index.store, flush=flush, disks=disks, write=self._write, fail=self._checkpoint_failed
-        )
         self._items = ItemClasses(listener)
-        self.drops = Drops(self.index, self._items, spider, run, jobdir, size=dropped_size, age=dropped_age)
+        self.drops = Drops(self.index, self._items, config, run, jobdir)
         self.feeds_wanting = feeds_wanting
         self._feeds_end_late = feeds_end_late
-        self._items_are_pages = items_are_pages
+        # Whether the items of unchecked pages are checked as pages.
+        self._items_are_pages = config.spider is not None and bool(config.item_fields)
         self.jobdir = jobdir
-        # The visits with an open claim, by its number in the index, or that of the original that is kept again.
-        self._open: dict[int, Visit] = {}
-        self._earlier = EarlierCrawls(run, self.index, self._open.keys())
+        claims: dict[int, Visit] = {}
+        self._earlier = EarlierCrawls(run, self.index, claims.keys())
         self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
-        self.keyed = KeyedItems(run, ItemKeys(spider, key or {}), self.item_check, self.verdicts.check)
-        find, likes = (lambda identity: self.index.find([identity])), detector.preferences
+        self.keyed = KeyedItems(run, ItemKeys(self.spider, config.key), self.item_check, self.verdicts.check)
+        self.claims = Claims(claims, detector, self.verdicts, self.drops, listener, self.fail, flush=flush, disks=disks)
         self.recorder = Recorder(
-            *(spider, run, log, listener, self.fail),
+            *(self.spider, run, log, listener, self.fail),
             hash_clause=fingerprint.hash,
-            preferences=likes,
+            preferences=detector.preferences,
             begin=begin,
-            find=find,
+            find=lambda identity: self.index.find([identity]),
             is_earlier=self._earlier.have_kept,
         )
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether something has failed: from then on nothing is dropped, and nothing made durable."""
-        return self.verdicts.has_failed
-
-    # --- the claim opens
-
     def enter(self, visit: Visit) -> None:
         """Note that the callback gets the page, which claims its text unless it is a duplicate."""
-        visit.output = after(visit.output, Event.ENTER)
+        visit.items.output = after(visit.items.output, Event.ENTER)
         if visit.is_duplicate:
-            self._reconsider(visit)
+            self.claims.reconsider(visit)
         else:
-            self._claim(visit, check=True)
-
-    def _reconsider(self, visit: Visit) -> None:
-        """Check a duplicate again if its verdict is stale; it claims its text if it is not a duplicate any more."""
-        try:
-            self.verdicts.renew_if_stale(visit)
-        except TROUBLE as error:
-            self.fail(error)
-        if not visit.is_duplicate:
-            self._claim(visit, check=True)
-
-    def _claim(self, visit: Visit, *, check: bool = False) -> None:
-        """Let the page claim its text unless it is a duplicate; with *check*, a stale page is checked again before.
-
-        Both in one transaction: of two processes that get a text at once, one does both before the other.
-        """
-        try:
-            claimed = self.index.atomically(self._claim_in_store, visit, check=check)
-        except TROUBLE as error:
-            self.fail(error)
-            if check:
-                self.verdicts.give(visit)
-            return
-        if claimed is not None:
-            visit.claim = after(visit.claim, Event.CLAIM)
-            visit.claimed, visit.stored = claimed
-            self._note_open(visit.stored.number, visit)
-
-    def _note_open(self, number: int, visit: Visit) -> None:
-        self._open[number] = visit
-        self.index.open_claims.opened(number, self.durability.want)
-
-    def _claim_in_store(self, visit: Visit, *, check: bool) -> tuple[Page, StoredPage] | None:
-        """Open the claim; return the page as it will be stored, and its claim, or ``None`` if it claims nothing."""
-        if check:
-            self.verdicts.renew_if_stale(visit)
-        # Items that were kept before would be counted as items of the claim.
-        may_claim = visit.claim is Claim.NONE and visit.output is Output.FLOWS and not visit.items_kept
-        if not may_claim or visit.is_duplicate or not visit.can_be_original:
-            return None
-        if visit.page is not None and visit.page.is_keyed:
-            # Also one that is unchanged, which other pages may give at the same time.
-            return claim_keyed(visit.page, visit.verdict, self.index)
-        own = None
-        if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None and visit.verdict.moved is None:
-            # An unchanged original owns its text already.
-            own = visit.page.known or self.index.find(visit.page.identities)
-        page = visit.page if own is not None or visit.read is None else visit.read_in_full()
-        if page is None:
-            return None
-        page = self.detector.to_stored(page, visit.verdict)
-        return page, own or self.index.claim(page)
-
-    def overrule(self, visit: Visit, rejection: Rejection | None) -> None:
-        """Make a duplicate a related page because of a *rejection*, if there is one; it claims its text."""
-        if visit.is_duplicate and rejection is not None:
-            visit.overrule(rejection)
-            self._claim(visit)
-
-    # --- a duplicate waits for its original
-
-    def await_original(self, visit: Visit, then: Callable[[], object]) -> bool:
-        """Have the original made durable soon; call *then* once its claim ends. ``False`` if another process has it."""
-        match = visit.verdict.match
-        return match is not None and self.index.open_claims.wait(match.original.number, then)
-
-    def rests_on_claim(self, visit: Visit) -> bool:
-        """Return whether *visit* is a duplicate of a claim that is open, of this or another process. A get."""
-        match = visit.verdict.match if visit.original_is_pending else None
-        try:
-            return match is not None and self.index.claimed(match.original.number) is not None
-        except TROUBLE as error:
-            self.fail(error)
-            return False
-
-    def is_delivered(self, visit: Visit) -> bool:
-        """Return whether the original of *visit* is one of this crawl that waits for disks only."""
-        match = visit.verdict.match
-        original = None if match is None else self._open.get(match.original.number)
-        return original is not None and original.claim is Claim.DELIVERED
+            self.claims.claim(visit, check=True)
 
     # --- items
 
@@ -227,36 +128,36 @@ class Deduplication:
         until the end: it is dropped unless an item of the page was kept. After a ``WAIT`` process the item again; where
         it *may not wait*, it is kept instead.
         """
-        visit.output = after(visit.output, Event.PROCESS)
+        visit.items.output = after(visit.items.output, Event.PROCESS)
         if self.keyed.key_of(visit, item) is not None:
-            visit.items_keyed += 1
+            visit.items.keyed += 1
             return [Decision(Fate.CHECK, item)]
-        may_drop = visit.is_sound and visit.output is Output.FLOWS
+        may_drop = visit.items.is_sound and visit.items.output is Output.FLOWS
         found = None
         if may_drop and visit.is_duplicate and visit.read is not None and not self._was_dropped(visit, item):
-            visit.is_stale = True
+            visit.version = None
             visit.read_in_full()
-        if may_drop and visit.is_duplicate and (visit.is_stale or visit.original_is_pending):
-            self._reconsider(visit)
+        if may_drop and visit.is_duplicate and (visit.version is None or visit.original_is_pending):
+            self.claims.reconsider(visit)
         if may_drop and visit.is_duplicate:
             found = self._compare(visit, item, is_compared=is_compared)
             if found is None and may_wait:
-                visit.is_stale = True
+                visit.version = None
                 return [Decision(Fate.WAIT, item)]
             if found is None:
                 visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
             elif not visit.is_duplicate:
                 found = None
-        visit.items += 1
+        visit.items.processed += 1
         if found is None:
-            again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
+            again = self._of_unchanged(visit, item) if may_drop and not self.verdicts.has_failed else []
             return again or self._keep_all(visit, item)
         return self._of_duplicate(visit, item, found)
 
     def _was_dropped(self, visit: Visit, item: Any) -> bool:
         """Return whether an *item* of a duplicate that was not read was dropped before, as it would be now."""
         try:
-            return not self.has_failed and self.drops.note_again(visit, item, self.feeds_wanting(item))
+            return not self.verdicts.has_failed and self.drops.note_again(visit, item, self.feeds_wanting(item))
         except TROUBLE as error:
             self.fail(error)
             return False
@@ -264,12 +165,14 @@ class Deduplication:
     def _of_duplicate(self, visit: Visit, item: Any, found: ItemVerdict) -> list[Decision]:
         """Return what becomes of an *item* of a page that is a duplicate, by what its comparison has *found*."""
         rejection = found.rejection
-        if rejection is not None and (visit.items == 1 or rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED):
-            self.overrule(visit, rejection)
+        if rejection is not None and (
+            visit.items.processed == 1 or rejection.reason == Reason.ORIGINAL_MISSING_FROM_FEED
+        ):
+            self.claims.overrule(visit, rejection)
         if found.repeats and (decision := self._repeated(visit, item)) is not None:
             return [decision]
-        if found.repeats is None and visit.is_duplicate and not visit.is_partly_kept:
-            visit.held.append(item)
+        if found.repeats is None and visit.is_duplicate and not visit.items.is_partly_kept:
+            visit.items.held.append(item)
             return [Decision(Fate.HOLD, item)]
         return self._keep_all(visit, item)
 
@@ -278,33 +181,35 @@ class Deduplication:
         if visit.verdict.kind is not VerdictKind.UNCHANGED:
             return []
         if self.drops.repeat_released(visit, item, self.feeds_wanting):
-            visit.items_dropped += 1
+            visit.items.dropped += 1
             return [Decision(Fate.DROP, item)]
-        if not visit.compares_itself or visit.claim is not Claim.PENDING:
+        if not visit.compares_itself or visit.claim.state is not Claim.PENDING:
             return []
         # Only all items together show whether the page gives what it gave before.
-        visit.held.append(item)
+        visit.items.held.append(item)
         return [Decision(Fate.HOLD, item)]
 
     def _compare(self, visit: Visit, item: Any, *, is_compared: bool) -> ItemVerdict | None:
         """Return `check_item`; ``None`` if the original of the duplicate, or what it gives, is not durable yet."""
-        if visit.original_is_pending and not visit.verdict.candidates and not self.has_failed:
+        if visit.original_is_pending and not visit.verdict.candidates and not self.verdicts.has_failed:
             return None
         before = visit.verdict
         found = self.check_item(visit, item if is_compared else None)
         # An original that this crawl is keeping again may give more than before, and to more feeds.
-        open_ = [m for m in before.candidates or (before.match,) if m is not None and m.original.number in self._open]
+        open_ = [
+            m for m in before.candidates or (before.match,) if m is not None and m.original.number in self.claims.open
+        ]
         is_open = found.repeats is False or any(
             self.index.open_claims.gives_other_items(m.original.number) for m in open_
         )
-        if is_open and open_ and not self.has_failed:
+        if is_open and open_ and not self.verdicts.has_failed:
             visit.verdict = replace(before, match=open_[0])
             return None
         visit.verdict = found.verdict
-        if visit.original_is_pending and not self.has_failed:
+        if visit.original_is_pending and not self.verdicts.has_failed:
             return None
         if not visit.is_duplicate:
-            self._claim(visit, check=True)
+            self.claims.claim(visit, check=True)
             if visit.is_duplicate:
                 return self._compare(visit, item, is_compared=is_compared)
         return found
@@ -314,30 +219,30 @@ class Deduplication:
 
         If the output is not *complete*, because the callback has failed or was abandoned, the page owns nothing.
         """
-        ended = after(visit.output, Event.END)
+        ended = after(visit.items.output, Event.END)
         if visit.verdict.candidates and visit.page is not None:
             # No item has come.
             visit.verdict = self.check_item(visit, None).verdict
             visit.verdict = replace(visit.verdict, candidates=())
-        if is_complete and (visit.held or visit.item_texts) and visit.verdict.kind is VerdictKind.UNCHANGED:
+        if is_complete and (visit.items.held or visit.claim.item_texts) and visit.verdict.kind is VerdictKind.UNCHANGED:
             self._compare_with_itself(visit)
-        while visit.held:
-            item = visit.held[0]
+        while visit.items.held:
+            item = visit.items.held[0]
             decision = self._repeated(visit, item) or self._keep(visit, item)
-            visit.held.pop(0)
-            visit.decided.append(decision)
-        visit.output = ended
+            visit.items.held.pop(0)
+            visit.items.decided.append(decision)
+        visit.items.output = ended
         if is_complete:
-            self._end_claim(visit)
+            self.claims.end(visit)
         else:
-            self.void(visit)
+            self.claims.void(visit)
         self._finish(visit)
-        return visit.take_decided()
+        return visit.items.take_decided()
 
     def callback_failed(self, visit: Visit) -> None:
         """Note that the callback has raised: the output of an errback is not the page's."""
-        visit.output = after(visit.output, Event.FAIL)
-        self.void(visit)
+        visit.items.output = after(visit.items.output, Event.FAIL)
+        self.claims.void(visit)
 
     def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
         """Return `item_verdict` on an *item* of a duplicate. It is kept if it cannot be read, or if the store fails."""
@@ -355,24 +260,24 @@ class Deduplication:
 
     def _keep_all(self, visit: Visit, *items: Any) -> list[Decision]:
         """Keep what is held, then *items*."""
-        visit.is_partly_kept = True
-        kept = [self._keep(visit, item) for item in (*visit.held, *items)]
-        visit.held = []
+        visit.items.is_partly_kept = True
+        kept = [self._keep(visit, item) for item in (*visit.items.held, *items)]
+        visit.items.held = []
         return kept
 
     def _keep(self, visit: Visit, item: Any, *, repeats: bool = False) -> Decision:
         """Count *item* as kept, and tag it where that is the action: it *repeats* the page's original, or not."""
-        visit.items_kept += 1
+        visit.items.kept += 1
         if self._items_are_pages and visit.needs_item_check and not visit.is_item:
-            visit.items_are_checked = True
+            visit.items.are_checked = True
             return Decision(Fate.CHECK, item)
-        if visit.claim is Claim.PENDING and visit.claimed is not None:
-            visit.items_yielded += 1
-            if not visit.claimed.is_keyed:
+        if visit.claim.state is Claim.PENDING and visit.claim.page is not None:
+            visit.claim.yielded += 1
+            if not visit.claim.page.is_keyed:
                 with suppress(UncheckableError), visit.budget:
-                    visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
+                    visit.claim.item_texts.append(self.item_check.read(visit.claim.page, item, visit.budget))
             if self._feeds_end_late():
-                visit.kept.append(self.drops.as_stored(item))
+                visit.claim.kept.append(self.drops.as_stored(item))
         if visit.action is Action.TAG or (
             visit.unchanged is Unchanged.TAG and visit.verdict.kind is VerdictKind.UNCHANGED
         ):
@@ -385,35 +290,35 @@ class Deduplication:
         ``None`` if it is kept: its page is not a duplicate of the same original any more, or something fails. If the
         action of *visit* is another, nothing is written, by the same steps: so a dry run and tags show what a drop is.
         """
-        if not visit.is_sound or self.has_failed or not visit.is_duplicate:
+        if not visit.items.is_sound or self.verdicts.has_failed or not visit.is_duplicate:
             return None
         if (data := self.drops.encode(item)) is None:
-            if not (visit.items_dropped or visit.items_would_drop or visit.items_tagged):
+            if not (visit.items.dropped or visit.items.would_drop or visit.items.tagged):
                 visit.overrule(Rejection(Reason.ITEM_NOT_STORABLE))
             return None
         try:
             drop = self.index.atomically(self._write_drop, visit, visit.verdict.match, item, data)
             if drop is not None and visit.action is Action.DROP:
                 self.drops.note(visit, drop)
-                visit.items_dropped += 1
+                visit.items.dropped += 1
                 return Decision(Fate.DROP, item)
         except TROUBLE as error:
             self.fail(error)
-            if not visit.items_dropped:
+            if not visit.items.dropped:
                 self.verdicts.give(visit)
             return None
         if drop is not None:
-            visit.items_would_drop += visit.action is Action.DRY_RUN
+            visit.items.would_drop += visit.action is Action.DRY_RUN
             return self._keep(visit, item, repeats=True)
         if visit.is_duplicate:
             visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
         else:
-            self._claim(visit)
+            self.claims.claim(visit)
         return None
 
     def _compare_with_itself(self, visit: Visit) -> None:
         try:
-            if visit.is_sound and not self.has_failed:
+            if visit.items.is_sound and not self.verdicts.has_failed:
                 with visit.budget:
                     compare_with_itself(visit, self.index, self.item_check, self.feeds_wanting, self.run)
         except UncheckableError:
@@ -431,86 +336,12 @@ class Deduplication:
             return None
         return self.drops.write(visit, page, match, item, data, feeds) if visit.action is Action.DROP else Written()
 
-    # --- the claim ends
-
-    def item_left(self, visit: Visit, feeds: frozenset[str] | None = frozenset()) -> None:
-        """Note that an item has left the pipelines, and that *feeds* have taken it: ``None`` for all there are."""
-        visit.items_left += 1
-        visit.feeds = None if feeds is None or visit.feeds is None else visit.feeds | feeds
-        self._deliver_if_complete(visit)
-
-    def void(self, visit: Visit) -> None:
-        """End the claim, if it is open: an item was dropped by a pipeline or has failed, and the page owns nothing."""
-        if visit.claim in {Claim.PENDING, Claim.DELIVERED}:
-            self._end_open(visit, Event.VOID)
-            try:
-                if visit.stored is not None and visit.stored.pending:
-                    self.index.void_claim(visit.stored.number)
-            except TROUBLE as error:
-                self.fail(error)
-
-    def _end_open(self, visit: Visit, event: Event) -> None:
-        visit.claim = after(visit.claim, event)
-        self._listener.count("claims/void" if visit.claim is Claim.VOID else "claims/confirmed", 1)
-        assert visit.stored is not None
-        if self._open.get(visit.stored.number) is visit:
-            del self._open[visit.stored.number]
-        self.index.open_claims.ended(visit.stored.number)
-
-    def _end_claim(self, visit: Visit) -> None:
-        """Note that no item will follow."""
-        if visit.claim is not Claim.PENDING or visit.claimed is None:
-            return
-        visit.claimed = owned_by(visit, visit.claimed, self.index)
-        if visit.claimed is None:
-            self.void(visit)
-        else:
-            self._deliver_if_complete(visit)
-
-    def _deliver_if_complete(self, visit: Visit) -> None:
-        is_over = visit.output is Output.ENDED and visit.items_left == visit.items_yielded
-        if visit.claim is not Claim.PENDING or visit.claimed is None or not is_over:
-            return
-        # Without an item that was kept, is checked by itself, or was dropped because the store has it.
-        has_items = visit.items_yielded or visit.item_texts or visit.items_keyed or (visit.key and visit.items_dropped)
-        if not has_items or visit.is_list:
-            self.void(visit)
-            return
-        if (standing := self.recorder.standing(visit)) != visit.claimed.standing:
-            visit.claimed = replace(visit.claimed, standing=standing)
-        visit.claim = after(visit.claim, Event.DELIVER)
-        self.durability.delivered(visit)
-
-    def _write(self, visit: Visit, with_items: bool) -> list[bytes]:  # noqa: FBT001 - called back
-        """Write the page of *visit*, which is durable; *with_items*, write these, too, and return their keys."""
-        pairs: list[KeyValue] = []
-
-        def items(number: int) -> list[KeyValue]:
-            pairs[:] = self.drops.kept_pairs(visit, number) if with_items else []
-            return pairs
-
-        assert visit.claimed is not None
-        assert visit.stored is not None
-        claim = visit.stored.number if visit.stored.pending else None
-        try:
-            stored = self.index.commit(visit.claimed, claim=claim, feeds=visit.feeds, items=items)
-        except TROUBLE:
-            raise
-        except Exception as error:  # noqa: BLE001 - a plugin bug: the other pages are durable all the same
-            self.void(visit)
-            self._listener.defect(error, visit.url)
-            return []
-        self._end_open(visit, Event.WRITE)
-        if stored is not None and visit.claimed.replaces is not None:
-            self._listener.count("upgrades", 1)
-        return [] if stored is None else [key for key, _ in pairs]
-
     # --- the end of a page, and of the crawl
 
     def _finish(self, visit: Visit) -> None:
         """Count and record a page whose output has ended."""
         if not visit.is_duplicate:
-            visit.items_would_drop = 0
+            visit.items.would_drop = 0
         self.recorder.finished(visit)
         if visit.read is not None:
             self._listener.count("unread", 1)
@@ -525,7 +356,7 @@ class Deduplication:
         *feeds* have taken it as it was dropped; ``None`` if it was another, or a pipeline has dropped it.
         """
         self.drops.note_released(item, feeds)
-        self.durability.delete_when_durable(self.index.dropped.deletes([item]))
+        self.claims.durability.delete_when_durable(self.index.dropped.deletes([item]))
 
     def redirected(self, urls: Iterable[str], end: str) -> None:
         """Note that *urls* lead to the URL *end* now: the pages that were there are gone, or have moved there."""
@@ -547,10 +378,7 @@ class Deduplication:
 
     def resume_from(self, before: Deduplication) -> None:
         """Go on with what *before* has kept and counted, in the same crawl, until its store was away."""
-        keys = self.durability.resume_from(before.durability)
-        for number, visit in before._open.items():
-            if visit.claim is Claim.DELIVERED:
-                self._note_open(number, visit)
+        keys = self.claims.resume_from(before.claims)
         self.recorder.resume_from(before.recorder)
         self._earlier.resume_from(before._earlier)
         try:
@@ -560,9 +388,9 @@ class Deduplication:
 
     def close(self) -> None:
         """Make durable what has left the pipelines; close the records."""
-        self._void_open()
+        self.claims.void_open()
         try:
-            self.durability.end()
+            self.claims.durability.end()
             if self.verdicts.store_failure is None:
                 # Items have been released since the last drop, so that more dropped items may be removed.
                 self.drops.make_room(0)
@@ -570,12 +398,6 @@ class Deduplication:
             self.fail(error)
         self._earlier.end()
         self.recorder.close()
-
-    def _checkpoint_failed(self, error: Exception) -> None:
-        if not isinstance(error, TROUBLE):
-            self._listener.defect(error, "a checkpoint")
-            error = FeedError("it is not known what is on disk")
-        self.fail(error)
 
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""
@@ -585,16 +407,11 @@ class Deduplication:
             is_away = isinstance(error, StoreAwayError)
             self.verdicts.store_failure = Reason.STORE_UNREACHABLE if is_away else Reason.STORE_FAILED
         # The return of the store does not mend another failure.
-        if self.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
+        if self.verdicts.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
             return
         self.awaits_store = isinstance(error, StoreAwayError)
         self.verdicts.has_failed = True
-        self.durability.fail()
+        self.claims.durability.fail()
         self._listener.count("away" if self.awaits_store else "failures", 1)
         self._listener.failed(error)
-        self._void_open(also_delivered=not self.awaits_store)  # which is durable once the store is back
-
-    def _void_open(self, *, also_delivered: bool = False) -> None:
-        for visit in [*self._open.values()]:
-            if visit.claim is Claim.PENDING or also_delivered:
-                self.void(visit)
+        self.claims.void_open(also_delivered=not self.awaits_store)  # which is durable once the store is back

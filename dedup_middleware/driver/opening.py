@@ -97,17 +97,11 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     *feeds* are the kinds of a crawl's feeds; the rest is for :class:`Deduplication`.
     """
     config = opened.config
-    detector = Detector(
-        opened.index,
-        opened.fingerprint.hash,
-        config.rules,
-        Preferences(config.preferred),
-        feeds,
-    )
+    detector = Detector(opened.index, opened.fingerprint.hash, config.rules, Preferences(config.preferred), feeds)
     if opened.index.beside is not None:
         detector = opened.index.beside.detector(detector)
     return Deduplication(
-        spider=config.spider or "",
+        config,
         run=crawl,
         detector=detector,
         fingerprint=opened.fingerprint,
@@ -130,13 +124,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         disks=disks,
         feeds_wanting=feeds_wanting,
         feeds_end_late=feeds_end_late,
-        items_are_pages=config.spider is not None and bool(config.item_fields),
-        max_characters=config.max_bytes,
-        item_fields=config.item_fields,
-        key=config.key,
         jobdir=jobdir,
-        dropped_size=None if config.spider is None else config.dropped_size,
-        dropped_age=config.dropped_age,
     )
 
 

@@ -106,7 +106,7 @@ class Releaser:
                     visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
         except TROUBLE as error:
             self._core.fail(error)
-        visit.released, visit.is_item = items, True
+        visit.items.released, visit.is_item = items, True
         self._core.enter(visit)
         return visit
 
@@ -117,7 +117,7 @@ class Releaser:
 
         Those that were dropped again were stored again.
         """
-        stored = {id(item): each for item, each in zip(items, visit.released, strict=True)}
+        stored = {id(item): each for item, each in zip(items, visit.items.released, strict=True)}
         fates = [(item, stored[id(item)], fate) for fate, item in decisions]
         again = [each for _, each, fate in fates if fate is Fate.DROP]
         try:

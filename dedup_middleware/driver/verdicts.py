@@ -72,7 +72,6 @@ class Verdicts:
 
     def give(self, visit: Visit) -> None:
         """Check the page against what the store has now; it is unchecked if the store fails, or has failed."""
-        visit.is_stale = False
         if self.store_failure is None:
             try:
                 visit.version = self._index.read_version()
@@ -101,9 +100,8 @@ class Verdicts:
 
         If not, a transaction of a shared store that writes because of the verdict is repeated when others write.
         """
-        page = visit.page
-        is_stale = visit.is_stale or self.store_failure is not None
-        if page is not None and (is_stale or self._index.changed_since(visit.version, page)):
+        page, version = visit.page, visit.version if self.store_failure is None else None
+        if page is not None and (version is None or self._index.changed_since(version, page)):
             self.give(visit)
         elif page is not None:
             self._index.require_unchanged()

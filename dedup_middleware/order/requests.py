@@ -132,7 +132,7 @@ class RequestOrder:
             urls = [*request.meta.get("redirect_urls", ()), request.url, response.url]
             place = request.meta.get(PLACE, 0)
         # What becomes of items with keys says nothing of the page.
-        new = visit.items_kept + visit.items_keyed - visit.items_would_drop - visit.items_tagged
+        new = visit.items.kept + visit.items.keyed - visit.items.would_drop - visit.items.tagged
         is_foreign = not are_one_site(urls) or (request is not None and FOREIGN in request.meta)
         page = FetchedPage(
             tuple(dict.fromkeys(urls)), text, tuple(links), place, brings_item=new > 0, is_foreign=is_foreign

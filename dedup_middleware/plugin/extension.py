@@ -142,19 +142,16 @@ class DedupExtension(SharedState):
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
         self._begin(opened, new_crawl() if overwritten or not jobdir else jobdir, jobdir)
-        self._log_start(opened, before)
+        for line in messages.at_start(opened):
+            self.inform(line)
+        for line in messages.warnings_at_start(opened, before):
+            self.warn(line)
         if is_resumed and overwritten:
             self.warn(messages.overwritten_again(overwritten))
         if opened.trouble:
             self.count("pass_through" if opened.awaited is None else "away")
         if opened.awaited is not None:
             self._reopen()
-
-    def _log_start(self, opened: Resources, before: CrawlLine | None) -> None:
-        for line in messages.at_start(opened):
-            self.inform(line)
-        for line in messages.warnings_at_start(opened, before):
-            self.warn(line)
 
     def _warn_of_gaps(self) -> None:
         """Warn if components are missing that the add-on registers: a person has named some by hand."""
@@ -265,9 +262,9 @@ class DedupExtension(SharedState):
             if entry is None:
                 return
             if taken is None:
-                entry.deduplication.void(entry.visit)
+                entry.deduplication.claims.void(entry.visit)
                 return
-            entry.deduplication.item_left(entry.visit, taken)
+            entry.deduplication.claims.item_left(entry.visit, taken)
             if entry.released is not None:
                 is_as_dropped = came_as is not None and item_codec.name_of(came_as) == entry.released.type
                 entry.deduplication.released_item_left(entry.released, taken if is_as_dropped else None)
@@ -276,13 +273,13 @@ class DedupExtension(SharedState):
 
     def item_dropped(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
-            entry.deduplication.void(entry.visit)
+            entry.deduplication.claims.void(entry.visit)
             if entry.released is not None:
                 entry.deduplication.released_item_left(entry.released)
 
     def item_error(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
-            entry.deduplication.void(entry.visit)
+            entry.deduplication.claims.void(entry.visit)
 
     def _entry(self, response: object) -> Entry | None:
         """Return the entry of the item of a signal: its own, or that of its page."""
@@ -299,7 +296,7 @@ class DedupExtension(SharedState):
         if self.deduplication is None:
             return
         try:
-            self.deduplication.durability.wait_for_disk(self.feeds.closed(slot), slot)
+            self.deduplication.claims.durability.wait_for_disk(self.feeds.closed(slot), slot)
         except FeedError as error:
             self.deduplication.fail(error)
         except Exception as error:  # noqa: BLE001 - a plugin bug

@@ -82,7 +82,7 @@ class OriginalWait:
     def begin(self, deduplication: Deduplication, visit: Visit) -> Wait | None:
         """Let a duplicate wait from now on; ``None`` if it may not, because too many do."""
         # What waits for a disk does not wait for long.
-        size = 0 if deduplication.is_delivered(visit) else max(visit.size, _LEAST_SIZE)
+        size = 0 if deduplication.claims.is_delivered(visit) else max(visit.size, _LEAST_SIZE)
         if size and self._taken and self._taken + size > self._room:
             self._extension.count("waits/no_room")
             return None
@@ -150,13 +150,13 @@ class Wait:
                 over.callback(None)
 
         # Not at once: the claim ends within a transaction.
-        if self._deduplication.await_original(self._visit, lambda: call_later(0, end)):
+        if self._deduplication.claims.await_original(self._visit, lambda: call_later(0, end)):
             timer = call_later(max(0, self._deadline - time.monotonic()), end)
             await maybe_deferred_to_future(over)
             timer.cancel()
             return
         await sleep(_ASK_AGAIN)
-        while self._deduplication.rests_on_claim(self._visit) and (now := time.monotonic()) < self._deadline:
+        while self._deduplication.claims.rests_on_claim(self._visit) and (now := time.monotonic()) < self._deadline:
             await sleep(max(_ASK_AGAIN, (now - self._began) * _ASK_AGAIN_SHARE))
 
 

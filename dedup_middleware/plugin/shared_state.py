@@ -87,7 +87,7 @@ class SharedState(Listener):
             self.count("defects")
         with suppress(Exception):
             if entry is not None:
-                entry.deduplication.void(entry.visit)
+                entry.deduplication.claims.void(entry.visit)
         self._log(logging.ERROR, f"{error!r} at {where}, which is kept; please report it", exc_info=error)
 
     def goes_without(self, part: str, error: Exception) -> None:

@@ -66,7 +66,7 @@ class DedupSpiderMiddleware(Component):
                 yield item
         entry = self._extension.visits.get(response)
         # An errback has given what comes without the callback, or in its place.
-        if entry is None or entry.visit.output is not Output.FLOWS:
+        if entry is None or entry.visit.items.output is not Output.FLOWS:
             async for output in result:
                 yield _marked(self._extension, response, output)
             return
@@ -106,11 +106,11 @@ class DedupCallbackMiddleware(Component):
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
         """Void the page's claim, whether or not another middleware recovers."""
         entry = self._extension.visits.get(response)
-        if entry is None or entry.visit.output is not Output.FLOWS:
+        if entry is None or entry.visit.items.output is not Output.FLOWS:
             return
         try:
             entry.deduplication.callback_failed(entry.visit)
-            if not entry.visit.is_passed_on:
+            if not entry.visit.items.is_passed_on:
                 entry.deduplication.end(entry.visit, is_complete=False)
         except Exception as error:  # noqa: BLE001 - else Scrapy would take it for the spider's exception
             self._extension.defect(error, response)
@@ -147,7 +147,7 @@ class _PageOutput:
         self._wait: Wait | None = None
         # Items that wait, and those behind them.
         self._waiting: deque[Any] = deque()
-        self._visit.is_passed_on = True
+        self._visit.items.is_passed_on = True
 
     async def take(self, output: Any) -> list[Any]:
         """Return what goes on now that the callback has given *output*."""
@@ -203,7 +203,7 @@ class _PageOutput:
 
     async def end(self, *, is_complete: bool = True) -> list[Any]:
         """Return what goes on now that the output has ended; nothing if it had ended before."""
-        if self._visit.output is Output.ENDED:
+        if self._visit.items.output is Output.ENDED:
             return []
         passed = [] if self._wait is None else await self._decided(self._wait, is_complete=is_complete)
         try:
@@ -212,13 +212,13 @@ class _PageOutput:
                 self._extension.requests.visited(self._visit, self._response, self._links)
         except Exception as error:  # noqa: BLE001 - as in `take`
             decisions = self._distrusted(error)
-            self._visit.output = Output.ENDED
+            self._visit.items.output = Output.ENDED
         return passed + await self._carried_out(decisions)
 
     def _distrusted(self, error: Exception, *items: Any) -> list[Decision]:
         """Keep the rest of the output after a plugin bug."""
         self._extension.defect(error, self._response, self._entry)
-        return self._visit.distrust(*items)
+        return self._visit.items.distrust(*items)
 
     async def _carried_out(self, decisions: Iterable[Decision]) -> list[Any]:
         """Drop what is to be dropped; return what goes on."""

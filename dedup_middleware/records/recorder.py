@@ -75,7 +75,7 @@ class RecordMaker:
         if verdict.kind is VerdictKind.UNCHANGED:
             return visit.standing
         is_as_new = verdict.kind is VerdictKind.CHANGED and match is None
-        if verdict.kind is VerdictKind.NEW or is_as_new or visit.released:
+        if verdict.kind is VerdictKind.NEW or is_as_new or visit.items.released:
             return None
         return Standing(
             original=match.original.identities[0] if match else b"",
@@ -102,11 +102,11 @@ class RecordMaker:
             reason=reason,
             message=message_of(reason),
             original_is_earlier=visit.is_duplicate and match is not None and self._is_earlier(match.original),
-            is_item=visit.is_item and not visit.released,
+            is_item=visit.is_item and not visit.items.released,
             key=visit.key,
-            items_dropped=visit.items_dropped,
-            items_kept=visit.items_kept,
-            items_would_drop=visit.items_would_drop + visit.items_tagged if visit.is_duplicate else 0,
+            items_dropped=visit.items.dropped,
+            items_kept=visit.items.kept,
+            items_would_drop=visit.items.would_drop + visit.items.tagged if visit.is_duplicate else 0,
             moved_from=verdict.moved.url if verdict.moved is not None and not visit.is_duplicate else None,
         )
         if briefly and match is None and not reason and standing is None and not verdict.changes:
@@ -181,7 +181,7 @@ class Recorder(RecordMaker):
         record = self.record(visit, briefly=True)
         for name, number in self.counts.add(record):
             self._listener.count(name, number)
-        if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.released:
+        if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.items.released:
             self._write(record)
         if visit.verdict.reason == Reason.KEY_GIVEN_TWICE and not self._has_warned_of_key:
             self._has_warned_of_key = True
@@ -189,7 +189,7 @@ class Recorder(RecordMaker):
                 f"this crawl has given the key {visit.key} twice, with other values, and keeps both; so it does "
                 "with all such keys. If they name two things, add a field to DEDUP_KEY"
             )
-        if self._signs is not None and not visit.released:
+        if self._signs is not None and not visit.items.released:
             try:
                 self._signs.add(record)
                 for kind, sign in self._signs.of(record):
@@ -284,8 +284,8 @@ def _cut(text: str) -> str:
 
 
 def _reason(visit: Visit, standing: Standing | None) -> str:
-    if visit.items_keyed and not visit.items:
+    if visit.items.keyed and not visit.items.processed:
         return str(Reason.ITEMS_HAVE_KEYS)
-    if visit.items_are_checked:
+    if visit.items.are_checked:
         return str(Reason.ITEMS_CHECKED)
     return visit.verdict.reason if standing is None else standing.reason

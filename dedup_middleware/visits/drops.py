@@ -14,11 +14,11 @@ from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
 
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
     from dedup_middleware.model import Match, Page, StoredPage
+    from dedup_middleware.settings import Config
     from dedup_middleware.visits.visit import ItemClasses, Visit
 
 # Of a digest.
@@ -38,25 +38,16 @@ class Written(NamedTuple):
 
 
 class Drops:
-    """The stored items of one *crawl* of *spider*. See `Deduplication` for the rest."""
+    """The stored items of one *crawl*; none of a program, which gets no items back."""
 
-    def __init__(  # noqa: PLR0913 - what stored items have, by name
-        self,
-        index: Index,
-        classes: ItemClasses,
-        spider: str,
-        crawl: str,
-        jobdir: str,
-        *,
-        size: int | None,
-        age: timedelta | None,
-    ) -> None:
+    def __init__(self, index: Index, classes: ItemClasses, config: Config, crawl: str, jobdir: str) -> None:
         self._index = index
         self._classes = classes
-        self._spider = spider
+        self._spider = config.spider or ""
         self._crawl = crawl
         self._jobdir = jobdir if index.eligibility.scope is Scope.CRAWL else ""
-        self._size, self._age = size, age
+        self._size = None if config.spider is None else config.dropped_size
+        self._age = config.dropped_age
         # The released items that may be the same, with the feeds that have taken each, by page and `FetchedItem.key`.
         self._released: dict[tuple[int, bytes], list[tuple[DroppedItem, frozenset[str]]]] = {}
 
@@ -81,9 +72,9 @@ class Drops:
             if self._size is None:
                 return (), ()
             same = fetched.key
-            if visit.dropped_before is None:
-                visit.dropped_before = dropped.by_sameness(number) if was_stored else {}
-            sizes = visit.dropped_before.get(same, {})
+            if visit.claim.dropped_before is None:
+                visit.claim.dropped_before = dropped.by_sameness(number) if was_stored else {}
+            sizes = visit.claim.dropped_before.get(same, {})
             before = fetched.nearest(dropped.replaceable(sizes))
             replaced = b"" if before is None else before.key
             for_feed = bool(feeds) or (before is not None and before.for_feed)
@@ -92,8 +83,8 @@ class Drops:
             size = len(pairs[0][1]) - sizes.get(replaced, 0)
             return pairs, [] if before is None else dropped.deletes([before])
 
-        if visit.written_for == original.number:
-            number = visit.stored_number
+        if visit.claim.written_for == original.number:
+            number = visit.claim.stored_number
             self._index.store.write(*items(number, was_stored=True))
         else:
             number = self._index.remember_duplicate(page, match, items)
@@ -101,16 +92,16 @@ class Drops:
 
     def note(self, visit: Visit, written: Written) -> None:
         """Note what was *written*, and make room for it."""
-        visit.stored_number, visit.written_for = written.number, written.original
-        for alike in (visit.dropped_before or {}).values():
+        visit.claim.stored_number, visit.claim.written_for = written.number, written.original
+        for alike in (visit.claim.dropped_before or {}).values():
             alike.pop(written.replaced, None)
         self.make_room(written.size)
 
     def remember_undropped(self, visit: Visit) -> None:
         """Store the page of a duplicate whose items were tagged, or kept in a dry run, as one."""
-        match, has_items = visit.verdict.match, visit.items_dropped or visit.items_kept
+        match, has_items = visit.verdict.match, visit.items.dropped or visit.items.kept
         # After a failure, copies of claims that are still open are kept, too: these have no page yet.
-        is_one = visit.is_duplicate and not visit.original_is_pending and not visit.written_for
+        is_one = visit.is_duplicate and not visit.original_is_pending and not visit.claim.written_for
         if is_one and has_items and match is not None and (page := visit.as_copy) is not None:
             self._index.atomically(self._index.remember_duplicate, page, match, is_dropped=False)
 
@@ -151,13 +142,13 @@ class Drops:
         original, dropped = match.original, self._index.dropped
         with suppress(item_codec.NotStorableError):
             fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
-            if visit.dropped_before is None:
-                visit.dropped_before = dropped.by_sameness(known.number)
-            before = fetched.nearest(dropped.replaceable(visit.dropped_before.get(fetched.key, {})))
+            if visit.claim.dropped_before is None:
+                visit.claim.dropped_before = dropped.by_sameness(known.number)
+            before = fetched.nearest(dropped.replaceable(visit.claim.dropped_before.get(fetched.key, {})))
             if before is None or before.original != original.number or not original.kept.has_reached(feeds):
                 return False
             if before.basis == _basis_of(original) != b"":
-                visit.written_for, visit.stored_number = original.number, known.number
+                visit.claim.written_for, visit.claim.stored_number = original.number, known.number
                 self._index.note_dropped_again(known, self._crawl)
                 return True
         return False
@@ -174,8 +165,8 @@ class Drops:
     def kept_pairs(self, visit: Visit, number: int) -> list[KeyValue]:
         """Return what stores the kept items of *visit*, which becomes the original *number*."""
         pairs = []
-        for kept in filter(None, visit.kept):
-            item = self._new(visit, number, kept.type, kept.data, None, for_feed=bool(visit.feeds))
+        for kept in filter(None, visit.claim.kept):
+            item = self._new(visit, number, kept.type, kept.data, None, for_feed=bool(visit.claim.feeds))
             pairs += self._index.dropped.kept_pairs(item)
         return pairs
 
@@ -192,11 +183,11 @@ class Drops:
 
         Each released item once. It need not be stored: until the released one is durable, the store has that.
         """
-        if not self._released or visit.stored is None or visit.action is not Action.DROP:
+        if not self._released or visit.claim.stored is None or visit.action is not Action.DROP:
             return False
         with suppress(item_codec.NotStorableError):
             fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
-            numbers = visit.stored.number, *(known.number for known in visit.verdict.known)
+            numbers = visit.claim.stored.number, *(known.number for known in visit.verdict.known)
             for released in (self._released.get((number, fetched.key), []) for number in numbers):
                 before = fetched.nearest(each for each, feeds in released if wanting(item) <= feeds)
                 if before is not None:

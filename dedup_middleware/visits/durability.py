@@ -87,9 +87,9 @@ class Durability:
 
     def delivered(self, visit: Visit) -> None:
         """Take the page of *visit*, whose items have left the pipelines."""
-        assert visit.stored is not None
+        assert visit.claim.stored is not None
         self._current.visits.append(visit)
-        self._current.numbers.add(visit.stored.number)
+        self._current.numbers.add(visit.claim.stored.number)
         self._begin_if_due()
 
     def delete_when_durable(self, keys: Iterable[bytes]) -> None:
@@ -174,8 +174,8 @@ class Durability:
         has_written = False
         for round_ in [round_ for round_ in self._rounds if round_.is_synced]:
             for visit in [*round_.visits]:
-                if visit.claim is Claim.DELIVERED:
-                    if round_.closing and not visit.can_be_stored:
+                if visit.claim.state is Claim.DELIVERED:
+                    if round_.closing and not visit.claim.can_be_stored:
                         continue
                     round_.deletes += self._write(visit, bool(round_.closing))
                     has_written = True

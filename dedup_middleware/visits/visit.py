@@ -87,6 +87,83 @@ class StoredItem(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
+class PageClaim:
+    """What the store has of a page on its way: its claim, or a duplicate."""
+
+    state: Claim = Claim.NONE
+    page: Page | None = None
+    """The page as it claims its text."""
+    stored: StoredPage | None = None
+    """The same in the index: a pending claim, or what an unchanged original owns already."""
+    item_texts: list[ItemText] = field(default_factory=list)
+    """What its items contain, as far as they could be read."""
+    kept: list[StoredItem | None] = field(default_factory=list)
+    """Its kept items, to be stored with it if a feed is on disk only when it ends; ``None`` for one that cannot be."""
+    feeds: frozenset[str] | None = frozenset()
+    """The kinds of the feeds that have taken an item; ``None`` for all kinds."""
+    yielded: int = 0
+    """Items that were kept since it is open."""
+    left: int = 0
+    """Items that have left the pipelines."""
+    written_for: int = 0
+    """The number of the original that the page is stored as a duplicate of; 0 if it is not."""
+    stored_number: int = 0
+    """Its own number as that duplicate."""
+    dropped_before: dict[bytes, dict[bytes, int]] | None = None
+    """What was dropped of it at earlier visits, as `DroppedItems.by_sameness` returns it; ``None`` until it is read."""
+
+    @property
+    def can_be_stored(self) -> bool:
+        """Whether all its items can be stored until the feeds that took them have ended."""
+        return len(self.kept) == self.yielded and None not in self.kept
+
+    @property
+    def is_of_list(self) -> bool:
+        """Whether the page has little text and several items: it owns none of these."""
+        return self.yielded > 1 and self.page is not None and self.page.fingerprint.is_whole
+
+
+@dataclass(slots=True, eq=False)
+class VisitItems:
+    """What the spider gives for a page, and what becomes of it."""
+
+    output: Output = Output.AWAITED
+    is_passed_on: bool = False
+    """Whether output has begun to flow to the engine."""
+    held: list[Any] = field(default_factory=list)
+    """Items that are not decided yet: those without text, and those of an unchanged page."""
+    decided: list[Decision] = field(default_factory=list)
+    """What was decided and not yet returned."""
+    is_partly_kept: bool = False
+    """Whether an item was kept that does not repeat the original."""
+    is_sound: bool = True
+    """Whether items may be dropped; not after a bug of the plugin."""
+    are_checked: bool = False
+    """Whether they are checked as pages, because the page is unchecked."""
+    released: Sequence[DroppedItem] = ()
+    """The stored items of an earlier visit that this one releases."""
+    processed: int = 0
+    """Without those that have keys."""
+    keyed: int = 0
+    """Items that are judged by their keys, each by itself."""
+    dropped: int = 0
+    kept: int = 0
+    would_drop: int = 0
+    tagged: int = 0
+
+    def distrust(self, *items: Any) -> list[Decision]:
+        """Keep what is held, then *items*, and drop nothing of the page any more: a bug of the plugin was seen."""
+        self.is_sound = False
+        kept, self.held = [*self.held, *items], []
+        return [*self.take_decided(), *(Decision(Fate.KEEP, item) for item in kept)]
+
+    def take_decided(self) -> list[Decision]:
+        """Return what was decided and not yet returned."""
+        decided, self.decided = self.decided, []
+        return decided
+
+
+@dataclass(slots=True, eq=False)
 class Visit:
     """A page, or an item that stands for one, on its way through the spider."""
 
@@ -107,79 +184,12 @@ class Visit:
     """The key of the item that it stands for, if that has one."""
     size: int = 0
     """Bytes of the body; 0 for an item."""
-
-    # --- its states: see `states`
-    output: Output = Output.AWAITED
-    claim: Claim = Claim.NONE
-
-    # --- the verdict
     read: Callable[[], Page] | None = None
     """Reads in full a page whose bytes are as they were; ``None`` once that is done, and for all other pages."""
-    version: int = 0
-    """The version of the index that was checked against."""
-    is_stale: bool = False
-    """Whether the page is to be checked again in any case: its original was waited for."""
-
-    # --- the claim
-    claimed: Page | None = None
-    """The page as it claims its text."""
-    stored: StoredPage | None = None
-    """The same in the index: a pending claim, or what an unchanged original owns already."""
-    item_texts: list[ItemText] = field(default_factory=list)
-    """What its items contain, as far as they could be read."""
-    kept: list[StoredItem | None] = field(default_factory=list)
-    """Its kept items, to be stored with it if a feed is on disk only when it ends; ``None`` for one that cannot be."""
-    feeds: frozenset[str] | None = frozenset()
-    """The kinds of the feeds that have taken an item; ``None`` for all kinds."""
-    items_yielded: int = 0
-    items_left: int = 0
-    """Items that have left the pipelines."""
-
-    # --- its items
-    held: list[Any] = field(default_factory=list)
-    """Items that are not decided yet: those without text, and those of an unchanged page."""
-    is_partly_kept: bool = False
-    """Whether an item was kept that does not repeat the original."""
-    decided: list[Decision] = field(default_factory=list)
-    """What was decided and not yet returned."""
-    is_sound: bool = True
-    """Whether its items may be dropped; not after a bug of the plugin."""
-    released: Sequence[DroppedItem] = ()
-    """The stored items of an earlier visit that this one releases."""
-    is_passed_on: bool = False
-    """Whether output for it has begun to flow to the engine."""
-    items_are_checked: bool = False
-    """Whether its items are checked as pages, because it is unchecked."""
-    written_for: int = 0
-    """The number of the original that it is stored as a duplicate of; 0 if it is not."""
-    dropped_before: dict[bytes, dict[bytes, int]] | None = None
-    """What was dropped of it at earlier visits, as `DroppedItems.by_sameness` returns it; ``None`` until it is read."""
-    stored_number: int = 0
-    """Its own number as that duplicate."""
-    items: int = 0
-    """Items that were processed, without those that have keys."""
-    items_keyed: int = 0
-    """Items that are judged by their keys, each by itself."""
-    items_dropped: int = 0
-    items_kept: int = 0
-    items_would_drop: int = 0
-    items_tagged: int = 0
-
-    def distrust(self, *items: Any) -> list[Decision]:
-        """Keep what is held, then *items*, and drop nothing of the page any more: a bug of the plugin was seen."""
-        self.is_sound = False
-        kept, self.held = [*self.held, *items], []
-        return [*self.take_decided(), *(Decision(Fate.KEEP, item) for item in kept)]
-
-    def take_decided(self) -> list[Decision]:
-        """Return what was decided and not yet returned."""
-        decided, self.decided = self.decided, []
-        return decided
-
-    @property
-    def can_be_stored(self) -> bool:
-        """Whether all its items can be stored until the feeds that took them have ended."""
-        return len(self.kept) == self.items_yielded and None not in self.kept
+    version: int | None = 0
+    """The version of the index that was checked against; ``None`` to check again: its original was waited for."""
+    claim: PageClaim = field(default_factory=PageClaim)
+    items: VisitItems = field(default_factory=VisitItems)
 
     @classmethod
     def unchecked(
@@ -214,7 +224,7 @@ class Visit:
         """What the store has of an unchanged page; ``None`` if the text that is too short for a clause has changed."""
         if self.page is None or self.verdict.kind is not VerdictKind.UNCHANGED:
             return None
-        known = self.page.known or self.stored
+        known = self.page.known or self.claim.stored
         if known is None:
             return None
         return known if is_marked(known.text_mark, self.page.text_mark) else None
@@ -256,11 +266,6 @@ class Visit:
         return self.verdict.reason in _OWNS_UNCHECKED and has_text
 
     @property
-    def is_list(self) -> bool:
-        """Whether the page has little text and several items: it owns none of these."""
-        return self.items_yielded > 1 and self.claimed is not None and self.claimed.fingerprint.is_whole
-
-    @property
     def needs_item_check(self) -> bool:
         """Whether the page could not be checked, so that its items are checked as pages."""
         return self.verdict.kind is VerdictKind.UNCHECKED and self.verdict.reason != Reason.SWITCHED_OFF
@@ -268,14 +273,14 @@ class Visit:
     @property
     def outcome(self) -> Outcome:
         """What became of the page."""
-        if self.released:
-            return Outcome.RELEASED if self.items_kept else Outcome.DROPPED
+        if self.items.released:
+            return Outcome.RELEASED if self.items.kept else Outcome.DROPPED
         if self.verdict.kind is not VerdictKind.DUPLICATE:
-            return Outcome.DROPPED if self.items_dropped else Outcome.KEPT
-        counts = {Action.DROP: self.items_dropped, Action.TAG: self.items_tagged, Action.DRY_RUN: self.items_would_drop}
+            return Outcome.DROPPED if self.items.dropped else Outcome.KEPT
+        counts = {Action.DROP: self.items.dropped, Action.TAG: self.items.tagged, Action.DRY_RUN: self.items.would_drop}
         if counts[self.action]:
             return _OUTCOMES[self.action]
-        has_items = self.items_dropped or self.items_kept
+        has_items = self.items.dropped or self.items.kept
         return Outcome.KEPT if has_items or self.action is Action.DRY_RUN else Outcome.LINKS_LAST
 
 
@@ -347,7 +352,7 @@ class ItemClasses:
             self._warn_once(_NOT_TAGGED, type(item), TAG_FIELD)
             return
         if kind is VerdictKind.DUPLICATE:
-            visit.items_tagged += 1
+            visit.items.tagged += 1
 
     def _warn_once(self, line: str, kind: type, *more: str) -> None:
         if (line, kind) not in self._warned:

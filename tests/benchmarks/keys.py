@@ -68,7 +68,7 @@ def pass_through(config: Config, items: list[tuple[str, dict[str, object]]]) -> 
         deduplication.enter(visit)
         decisions = deduplication.process(visit, item) + deduplication.end(visit)
         if decisions[-1].fate is Fate.KEEP:
-            deduplication.item_left(visit)
+            deduplication.claims.item_left(visit)
         verdicts[visit.verdict.kind.value] += 1
     deduplication.close()
     spent = time.process_time() - began
