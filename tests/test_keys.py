@@ -147,7 +147,11 @@ def test_the_same_values_are_dropped_wherever_they_come_from(site, crawl):
     outcome = crawl(ROWS, urls=f"{one},{two}", settings=KEY, folder="a")
     assert sorted(str(item.get("id")) for item in outcome.items) == ["1", "2", "3", "None"]
     assert named(outcome.dropped) == [(1, "Lamp"), (2, "Kettle")]
-    assert f"Dropped: {two} repeats {one} (score 1.00)" in outcome.drop_lines[-1]
+    lines = [line.partition("Dropped: ")[2].strip() for line in outcome.drop_lines]
+    assert lines == [
+        f"item 1 of {one} was kept before, from the same page",
+        f"item 2 of {two} was kept before, from {one}",
+    ]
     duplicates = [r for r in outcome.records if r["verdict"] == "duplicate"]
     assert [(r["key"], r["url"], r["original_url"]) for r in duplicates] == [("1", one, one), ("2", two, one)]
     assert outcome.problems == []
@@ -193,6 +197,9 @@ def test_the_second_crawl_does_with_what_is_unchanged_what_is_set(site, crawl, u
     rows(site, "/one", LAMP, KETTLE, {"id": 3, "name": "Bed"})
     again = crawl(ROWS, urls=url, settings=settings, folder="a", afresh=True)
     assert len(again.items) == kept + 1
+    assert [f"Dropped: item {n} of {url} is unchanged" in line for n, line in enumerate(again.drop_lines, 1)] == (
+        [True] * (2 - kept)
+    )
     tags = {item["id"]: item["dedup"]["verdict"] for item in again.items if "dedup" in item}
     assert tags == ({1: "unchanged", 2: "unchanged"} if unchanged == "tag" else {})
     assert len(again.dropped) == 2 - kept
@@ -443,6 +450,17 @@ def test_changes_log_and_explain_list_by_key(site, crawl):
     assert "name: Lamp -> Lamp II" in explained
     assert "Stored" in explained
     assert "    name: Lamp II" in explained
+
+
+def test_items_of_start_are_known_to_the_next_crawl_by_key(crawl):
+    settings = KEY | {"DEDUP_UNCHANGED": "drop"}
+    first = crawl("sample_spiders_keys.OnlyStart", ids=[1, 2, 3, 3], settings=settings, folder="a")
+    assert [line.partition("Dropped: ")[2].strip() for line in first.drop_lines] == ["item 3 was kept before"]
+    again = crawl("sample_spiders_keys.OnlyStart", ids=[1, 3, 4], settings=settings, folder="a", afresh=False)
+    found = {
+        line["key"]: line["change"] for line in run_here("changes", "--json", *again.here, folder=again.folder).json
+    }
+    assert found == {"1": "unchanged", "2": "not seen", "3": "unchanged", "4": "new"}
 
 
 # --- without Scrapy

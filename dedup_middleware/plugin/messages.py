@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dedup_middleware.driver.opening import Resources
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
+    from dedup_middleware.visits.visit import Visit
 
 
 #: Of a store, by whether a dry run leaves it as it is, and whether it was made now.
@@ -153,6 +154,21 @@ def cause_of_release(*, by_person: bool) -> str:
 def released(count: int, cause: str) -> str:
     """Return the line that so many stored items were released because of one *cause*."""
     return f"{plural(count, 'stored item')} {'was' if count == 1 else 'were'} released: {cause}"
+
+
+def dropped(visit: Visit) -> str:
+    """Return why an item of *visit* is dropped. An item with a key is named by it: its page may list others."""
+    of_page = f" of {visit.url}" if visit.key and visit.url else visit.url
+    what = f"item {visit.key}{of_page}" if visit.key else of_page
+    match = visit.verdict.match
+    if match is None:
+        return f"{what} {'is unchanged' if visit.compares_itself else 'repeats its released item'}"
+    url = match.original.url
+    if not visit.key:
+        return f"{what} repeats {url} (score {match.score:.2f})"
+    # An item of `start()` has no page.
+    where = "" if not url else ", from the same page" if url == visit.url else f", from {url}"
+    return f"{what} was kept before{where}"
 
 
 def fields_not_found(fields: Iterable[str]) -> str:
