@@ -463,6 +463,51 @@ def test_items_of_start_are_known_to_the_next_crawl_by_key(crawl):
     assert found == {"1": "unchanged", "2": "not seen", "3": "unchanged", "4": "new"}
 
 
+def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
+    url = rows(site, "/one", LAMP, LAMP, KETTLE, KETTLE)
+    outcome = crawl(ROWS, urls=url, settings=KEY, folder="a")
+
+    def dedup(*arguments):
+        return run_here(*arguments, *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder)
+
+    assert [line["key"] for line in dedup("dropped", "--json").json] == ["1", "2"]
+    lines = dedup("dropped", "2").out.splitlines()
+    assert [line.partition("1.00  ")[2] or line.split()[-1] for line in lines] == [f"2 {url}", url]
+    assert "17 was not found" in dedup("dropped", "17").err
+    assert "releases 1 dropped item" in dedup("allow", "2").out
+    again = crawl(ROWS, urls=rows(site, "/two", BED), settings=KEY, folder="a", afresh=True)
+    assert named(again.items) == [(2, "Kettle"), (3, "Bed")]
+
+
+def test_dropped_items_of_start_have_no_page(crawl):
+    outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1, 1], settings=KEY, folder="a")
+    shown = run_here("dropped", *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder).out
+    assert [line.split(maxsplit=n)[-1] for n, line in zip((3, 1), shown.splitlines(), strict=True)] == [
+        "1",
+        "(no page: start())",
+    ]
+
+
+def test_explain_finds_a_key_without_the_setting_and_one_that_is_a_url(site, crawl):
+    urls = ["http://shop.example/17", "http://shop.example/18"]
+    page = rows(site, "/one", *({"id": url, "name": "Lamp"} for url in urls))
+    outcome = crawl(ROWS, urls=page, settings=KEY)
+
+    def explained(name, *options):
+        return run_here("explain", name, "--json", *outcome.here, *options, folder=outcome.folder).json[0]
+
+    for url in urls:
+        found = explained(url)
+        assert (found["record"]["key"], found["stored"]) == (url, None)
+        assert "DEDUP_KEY is not set here" in found["note"]
+        assert explained(url, "-s", "DEDUP_KEY=id")["stored"]["kind"] == "original"
+    found = explained(page)
+    assert (found["record"]["key"], found["keys"]) == ("", urls)
+    shown = run_here("explain", page, *outcome.here, folder=outcome.folder).out
+    assert f"(`explain KEY`): {', '.join(urls)}" in shown
+    assert "of an earlier text" not in shown
+
+
 # --- without Scrapy
 
 
