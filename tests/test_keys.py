@@ -21,6 +21,7 @@ from test_crashes import FEED
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.items.keys import ItemKeys
+from dedup_middleware.records.counts import MIN_PAGES
 from dedup_middleware.settings import SETTINGS
 
 KEY = {"DEDUP_KEY": ["id"]}
@@ -134,6 +135,11 @@ def test_the_setting_names_fields_or_fields_by_class(value, expected):
 def test_another_value_of_the_setting_is_refused(value):
     with pytest.raises(ConfigError, match="DEDUP_KEY"):
         SETTINGS["DEDUP_KEY"].read(value)
+
+
+def test_an_empty_list_is_named():
+    with pytest.raises(ConfigError, match="the list of 'dict' is empty"):
+        SETTINGS["DEDUP_KEY"].read({"dict": []})
 
 
 # --- in crawls
@@ -335,10 +341,19 @@ def test_two_classes_and_two_spiders_have_keys_of_their_own(site, crawl):
     assert len(crawl(ROWS, urls=url, kind="dict", settings=by_class).items) == 2
 
 
-def test_a_crawl_without_any_key_names_the_setting(site, crawl):
-    outcome = crawl(ROWS, urls=rows(site, "/one", LAMP), settings={"DEDUP_KEY": ["idd"]})
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (["idd", "of"], "'idd', 'of'"),
+        ({"shop.Offerr": ["sku"], "dict": ["idd"]}, "'sku' in shop.Offerr; 'idd' in dict"),
+    ],
+)
+def test_a_crawl_without_any_key_names_the_fields_alone(site, crawl, value, named):
+    """Also where most pages were not checked: a key is what they lack."""
+    urls = ",".join(rows(site, f"/{n}", LAMP) for n in range(MIN_PAGES))
+    outcome = crawl(ROWS, urls=urls, settings={"DEDUP_KEY": value})
     (warning,) = outcome.problems
-    assert warning.endswith("no item had the fields of its DEDUP_KEY: check the spelling")
+    assert warning.endswith(f"no item had the DEDUP_KEY {named}: check the spelling")
 
 
 def test_a_feed_that_is_overwritten_has_each_thing(site, crawl):

@@ -176,7 +176,10 @@ def fields_not_found(fields: Iterable[str]) -> str:
     return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
 
 
-NO_KEY = "no item had the fields of its DEDUP_KEY: check the spelling"
+def no_key(fields: Mapping[str, Sequence[str]]) -> str:
+    """Return the warning that no item had a key of these *fields*, by class, which a setting names."""
+    named = [f"{', '.join(map(repr, names))}{f' in {kind}' if kind else ''}" for kind, names in fields.items()]
+    return f"no item had the DEDUP_KEY {'; '.join(named)}: check the spelling"
 
 
 def originals_pending(numbers: Mapping[str, int]) -> str | None:
