@@ -106,7 +106,9 @@ def as_key(value: Any) -> dict[str, tuple[str, ...]]:
         value = json.loads(value)
     by_class = value if isinstance(value, Mapping) else {"": value}
     names = {name: as_names(fields) for name, fields in by_class.items()}
-    is_valid = all(isinstance(name, str) and (fields or not name) for name, fields in names.items())
+    is_valid = all(isinstance(name, str) for name in names)
+    for name in (name for name, fields in names.items() if name and not fields):
+        raise InvalidPartError(f"the list of {shown(name)} is empty")
     return _valid({name: fields for name, fields in names.items() if fields}, is_valid)
 
 

@@ -72,6 +72,17 @@ class FromStart(scrapy.Spider):
         yield {"id": 2, "name": "of the page"}
 
 
+class OnlyStart(scrapy.Spider):
+    """Yields items with these *ids* from ``start()``."""
+
+    name = "only-start"
+    ids = ()
+
+    async def start(self):
+        for n in self.ids:
+            yield {"id": n, "name": f"Lamp {n}"}
+
+
 class Shop(scrapy.Spider):
     """Crawls lists of cards, the products behind them, whose URLs have a session, and an API with rows of both."""
 

@@ -21,6 +21,7 @@ from test_crashes import FEED
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.items.keys import ItemKeys
+from dedup_middleware.records.counts import MIN_PAGES
 from dedup_middleware.settings import SETTINGS
 
 KEY = {"DEDUP_KEY": ["id"]}
@@ -136,6 +137,11 @@ def test_another_value_of_the_setting_is_refused(value):
         SETTINGS["DEDUP_KEY"].read(value)
 
 
+def test_an_empty_list_is_named():
+    with pytest.raises(ConfigError, match="the list of 'dict' is empty"):
+        SETTINGS["DEDUP_KEY"].read({"dict": []})
+
+
 # --- in crawls
 
 
@@ -147,7 +153,11 @@ def test_the_same_values_are_dropped_wherever_they_come_from(site, crawl):
     outcome = crawl(ROWS, urls=f"{one},{two}", settings=KEY, folder="a")
     assert sorted(str(item.get("id")) for item in outcome.items) == ["1", "2", "3", "None"]
     assert named(outcome.dropped) == [(1, "Lamp"), (2, "Kettle")]
-    assert f"Dropped: {two} repeats {one} (score 1.00)" in outcome.drop_lines[-1]
+    lines = [line.partition("Dropped: ")[2].strip() for line in outcome.drop_lines]
+    assert lines == [
+        f"item 1 of {one} was kept before, from the same page",
+        f"item 2 of {two} was kept before, from {one}",
+    ]
     duplicates = [r for r in outcome.records if r["verdict"] == "duplicate"]
     assert [(r["key"], r["url"], r["original_url"]) for r in duplicates] == [("1", one, one), ("2", two, one)]
     assert outcome.problems == []
@@ -193,6 +203,9 @@ def test_the_second_crawl_does_with_what_is_unchanged_what_is_set(site, crawl, u
     rows(site, "/one", LAMP, KETTLE, {"id": 3, "name": "Bed"})
     again = crawl(ROWS, urls=url, settings=settings, folder="a", afresh=True)
     assert len(again.items) == kept + 1
+    assert [f"Dropped: item {n} of {url} is unchanged" in line for n, line in enumerate(again.drop_lines, 1)] == (
+        [True] * (2 - kept)
+    )
     tags = {item["id"]: item["dedup"]["verdict"] for item in again.items if "dedup" in item}
     assert tags == ({1: "unchanged", 2: "unchanged"} if unchanged == "tag" else {})
     assert len(again.dropped) == 2 - kept
@@ -339,10 +352,19 @@ def test_two_classes_and_two_spiders_have_keys_of_their_own(site, crawl):
     assert len(crawl(ROWS, urls=url, kind="dict", settings=by_class).items) == 2
 
 
-def test_a_crawl_without_any_key_names_the_setting(site, crawl):
-    outcome = crawl(ROWS, urls=rows(site, "/one", LAMP), settings={"DEDUP_KEY": ["idd"]})
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (["idd", "of"], "'idd', 'of'"),
+        ({"shop.Offerr": ["sku"], "dict": ["idd"]}, "'sku' in shop.Offerr; 'idd' in dict"),
+    ],
+)
+def test_a_crawl_without_any_key_names_the_fields_alone(site, crawl, value, named):
+    """Also where most pages were not checked: a key is what they lack."""
+    urls = ",".join(rows(site, f"/{n}", LAMP) for n in range(MIN_PAGES))
+    outcome = crawl(ROWS, urls=urls, settings={"DEDUP_KEY": value})
     (warning,) = outcome.problems
-    assert warning.endswith("no item had the fields of its DEDUP_KEY: check the spelling")
+    assert warning.endswith(f"no item had the DEDUP_KEY {named}: check the spelling")
 
 
 def test_a_feed_that_is_overwritten_has_each_thing(site, crawl):
@@ -455,6 +477,62 @@ def test_changes_log_and_explain_list_by_key(site, crawl):
     assert "name: Lamp -> Lamp II" in explained
     assert "Stored" in explained
     assert "    name: Lamp II" in explained
+
+
+def test_items_of_start_are_known_to_the_next_crawl_by_key(crawl):
+    settings = KEY | {"DEDUP_UNCHANGED": "drop"}
+    first = crawl("sample_spiders_keys.OnlyStart", ids=[1, 2, 3, 3], settings=settings, folder="a")
+    assert [line.partition("Dropped: ")[2].strip() for line in first.drop_lines] == ["item 3 was kept before"]
+    again = crawl("sample_spiders_keys.OnlyStart", ids=[1, 3, 4], settings=settings, folder="a", afresh=False)
+    found = {
+        line["key"]: line["change"] for line in run_here("changes", "--json", *again.here, folder=again.folder).json
+    }
+    assert found == {"1": "unchanged", "2": "not seen", "3": "unchanged", "4": "new"}
+
+
+def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
+    url = rows(site, "/one", LAMP, LAMP, KETTLE, KETTLE)
+    outcome = crawl(ROWS, urls=url, settings=KEY, folder="a")
+
+    def dedup(*arguments):
+        return run_here(*arguments, *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder)
+
+    assert [line["key"] for line in dedup("dropped", "--json").json] == ["1", "2"]
+    lines = dedup("dropped", "2").out.splitlines()
+    assert [line.partition("1.00  ")[2] or line.split()[-1] for line in lines] == [f"2 {url}", url]
+    assert "17 was not found" in dedup("dropped", "17").err
+    assert "releases 1 dropped item" in dedup("allow", "2").out
+    again = crawl(ROWS, urls=rows(site, "/two", BED), settings=KEY, folder="a", afresh=True)
+    assert named(again.items) == [(2, "Kettle"), (3, "Bed")]
+
+
+def test_dropped_items_of_start_have_no_page(crawl):
+    outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1, 1], settings=KEY, folder="a")
+    shown = run_here("dropped", *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder).out
+    assert [line.split(maxsplit=n)[-1] for n, line in zip((3, 1), shown.splitlines(), strict=True)] == [
+        "1",
+        "(no page: start())",
+    ]
+
+
+def test_explain_finds_a_key_without_the_setting_and_one_that_is_a_url(site, crawl):
+    urls = ["http://shop.example/17", "http://shop.example/18"]
+    page = rows(site, "/one", *({"id": url, "name": "Lamp"} for url in urls))
+    outcome = crawl(ROWS, urls=page, settings=KEY)
+
+    def explained(name, *options):
+        return run_here("explain", name, "--json", *outcome.here, *options, folder=outcome.folder).json[0]
+
+    for url in urls:
+        found = explained(url)
+        assert (found["record"]["key"], found["stored"]) == (url, None)
+        assert "DEDUP_KEY is not set here" in found["note"]
+        assert explained(url, "-s", "DEDUP_KEY=id")["stored"]["kind"] == "original"
+    found = explained(page)
+    assert (found["record"]["key"], found["keys"]) == ("", urls)
+    shown = run_here("explain", page, *outcome.here, folder=outcome.folder).out
+    assert f"(`explain KEY`): {', '.join(urls)}" in shown
+    assert "of an earlier text" not in shown
 
 
 # --- without Scrapy

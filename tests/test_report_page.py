@@ -156,8 +156,8 @@ class TestCrawls:
     def test_the_numbers_add_up(self, browser):
         numbers = [int(text) for text in texts(browser, ".tile:not(.bytes) strong")]
         tiles = dict(zip(texts(browser, ".tile dt"), numbers, strict=False))
-        kinds = ("Kept", "Duplicates", "Unchecked", "No items kept")
-        assert tiles["Pages crawled"] == sum(tiles[kind] for kind in kinds)
+        kinds = ("Kept", "Duplicates", "Not judged as pages", "Unchecked", "No items kept")
+        assert tiles["Pages crawled"] == sum(tiles.get(kind, 0) for kind in kinds)
         assert tiles["Duplicates"] == browser.run(FOUND)
         of_hosts = texts(browser, "#host-pages td:nth-child(2)")
         click(browser, "#host-pages .turns .on")
@@ -524,6 +524,27 @@ class TestScores:
 
 
 class TestClusters:
+    def test_items_with_keys_are_clusters_by_key(self, started, tmp_path):
+        lists = [f"http://shop.test/list/{n}" for n in range(3)]
+        page = Record("2026-11-18T06:00:00.000+00:00", "shop", "one", lists[0], "unchecked", reason="items_have_keys")
+        copy = replace(page, verdict="duplicate", reason="", original_url=lists[0], score=1.0, is_item=True)
+        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
+            for url in lists:
+                log.append(replace(page, url=url))
+            for url, key in ((lists[1], "1"), (lists[1], "2"), (lists[2], "1"), (lists[2], "1")):
+                log.append(replace(copy, url=url, key=key, items_dropped=1))
+        started.open(report_of(log.path))
+        assert texts(started, "#clusters summary .title") == ["1", "2"]
+        assert texts(started, "#clusters summary .count") == ["2 pages on 1 host", "1 page on 1 host"]
+        click(started, "#clusters summary")
+        started.wait("return document.querySelectorAll('#clusters tbody tr').length === 2")
+        click(started, "#clusters details .to-table")
+        assert started.run(FOUND) == 3
+        assert texts(started, "#drops .chip") == ["Key: 1 ✕"]
+        tiles = dict(zip(texts(started, ".tile dt"), texts(started, ".tile dd"), strict=True))
+        assert (tiles["Not judged as pages"], tiles["Unchecked"]) == ("33 judged by key", "0")
+        assert started.console() == []
+
     def test_one_is_found_and_opened_into_its_members(self, browser):
         everything = int(texts(browser, "#clusters .found")[0].split()[0])
         assert len(texts(browser, "#clusters details")) == 10 < everything

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.dropped import chosen
-from dedup_middleware.cli.options import OF_ITEMS, Subcommand, option, url_argument
+from dedup_middleware.cli.dropped import NO_PAGE, chosen, give_classes
+from dedup_middleware.cli.options import OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.errors import CallError, NothingFoundError
 from dedup_middleware.index.overrides import Override, read_overrides
@@ -40,6 +39,7 @@ def run(call: Call) -> None:
     is_filtered = any((opts.host, opts.original, opts.crawl, opts.below < math.inf))
     if not (opts.urls or opts.all or is_filtered):
         raise CallError("name the pages by URL, --host, --original, --crawl or --below, or give --all")
+    give_classes(call)
     call.show(allow(call.config, opts.urls, call.wanted), _allowed_text)
 
 
@@ -48,7 +48,7 @@ def _allowed_text(report: dict[str, Any]) -> str:
     crawl = "crawl with a feed" if report["items_for_a_feed"] else "crawl"
     line = f"Allowed {plural(pages, 'page')}; the next {crawl} releases {plural(report['items'], 'dropped item')}"
     more = [f"    and {pages - _NAMED} more"] * (pages > _NAMED)
-    return "\n".join([line, *(f"    {one_line(url)}" for url in report["allowed"][:_NAMED]), *more])
+    return "\n".join([line, *(f"    {one_line(url or NO_PAGE)}" for url in report["allowed"][:_NAMED]), *more])
 
 
 def overrides_text(found: Sequence[dict[str, Any]], *, removed: str | None) -> str:
@@ -63,7 +63,7 @@ def overrides_text(found: Sequence[dict[str, Any]], *, removed: str | None) -> s
 
 
 def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str, Any]:
-    """Mark the pages that are *wanted*, and in *urls* if it is not empty, as different from their originals.
+    """Mark the pages that are *wanted*, and in *urls* (or keys) if there are any, as different from their originals.
 
     The next crawl releases their items. Return the URLs of the pages, the number of these items, and how many of them a
     feed wanted: these wait for a crawl with such a feed. A page that was allowed before is allowed again.
@@ -72,7 +72,8 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
     with index_for_command(config.store, "allow") as (_, index):
         pages: dict[int, StoredPage] = {}
         items: dict[bytes, DroppedItem] = {}
-        for url in map(as_requested, urls) if urls else [None]:
+        names: Sequence[str | None] = urls or [None]
+        for url in names:
             found, copies = _wanted(index, config, wanted, url)
             pages |= {page.number: page for page in copies}
             items |= {item.key: item for item in found}
@@ -93,10 +94,10 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
 def _wanted(
     index: Index, config: Config, wanted: RecordFilter, url: str | None
 ) -> tuple[list[DroppedItem], list[StoredPage]]:
-    """Return the dropped items that are *wanted*, of the page at *url* if it is named, and their duplicates."""
-    shown = url and without_secrets(url, redact=config.redact_query)
-    items = [*chosen(index, replace(wanted, url=shown))]
-    copies = _duplicates(index, items, [] if url is None else index.same([url_identity(url)]))
+    """Return the dropped items that are *wanted*, with this *url* or key if one is named, and their duplicates."""
+    shown = url and without_secrets(as_requested(url), redact=config.redact_query)
+    items = [*chosen(index, config, wanted, url)]
+    copies = _duplicates(index, items, [] if url is None else index.same([url_identity(as_requested(url))]))
     if shown and not items and not copies and all(shown != override.url for override in read_overrides(index.store)):
         store = without_secrets(config.store, redact=False)
         raise NothingFoundError(f"{shown} is not stored in {store} as a duplicate", "See `scrapy dedup explain URL`.")
@@ -133,7 +134,7 @@ COMMANDS = {
         run,
         ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"),
         (
-            url_argument("urls", nargs="*"),
+            url_argument("urls", nargs="*", help=OF_PAGE_OR_KEY),
             *OF_ITEMS,
             option("--all", action="store_true", help="all pages with dropped items"),
             [

@@ -21,15 +21,17 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from dedup_middleware.cli.commands import NOTHING_FOUND
 from dedup_middleware.cli.explain import explain
-from dedup_middleware.cli.options import OF_ITEMS, Subcommand, option, url_argument
+from dedup_middleware.cli.options import OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.common.urls import as_requested, without_secrets
+from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.shared import index_for_command
+from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.plugin.feeds import onto_disk
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.file import LAST, RecordFilter
+from dedup_middleware.records.file import LAST, RecordFilter, is_named
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, tell
 
@@ -46,22 +48,27 @@ if TYPE_CHECKING:
 
 _FIELDS = ("time", "spider", "crawl", "url", "original_url", "score", "type")
 _STDOUT = "stdout:"
+#: Stands for the URL of an item that ``start()`` has given.
+NO_PAGE = "(no page: start())"
 _REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
 
 def run(call: Call) -> int:
     """Print or export the chosen items; return 3 if a filter matches none. The store stays as it is."""
-    opts, wanted = call.opts, call.wanted
-    with index_for_command(call.config.store, "dropped") as (_, index):
-        items = chosen(index, wanted)
+    opts, wanted, config = call.opts, call.wanted, call.config
+    give_classes(call)
+    with index_for_command(config.store, "dropped") as (_, index):
+        items = chosen(index, config, wanted, opts.url)
         if target := opts.overwrite_output or opts.output:
             _export(call, items, target)
             return 0
-        if call.show_each(items, lambda item: item_text(item, columns()), _json):
+        if call.show_each(
+            items, lambda item: item_text(item, columns(), key_of(config, item)), lambda item: _json(config, item)
+        ):
             return 0
         is_chosen = wanted != RecordFilter()
         is_alone = opts.url and wanted == RecordFilter(url=wanted.url)
-        tell(_why_none(call.config, opts.url) if is_alone else f"No {'such ' * is_chosen}dropped item. {_REMOVED}")
+        tell(_why_none(config, opts.url) if is_alone else f"No {'such ' * is_chosen}dropped item. {_REMOVED}")
         return NOTHING_FOUND if is_chosen else 0
 
 
@@ -76,14 +83,37 @@ def _export(call: Call, items: Iterator[DroppedItem], target: str) -> None:
     tell(line) if export.is_stdout else print(line)
 
 
-def chosen(index: Index, wanted: RecordFilter) -> Iterator[DroppedItem]:
-    """Return the dropped items in a store that are *wanted*, oldest first."""
+def give_classes(call: Call) -> None:
+    """Load the project's classes where items have keys: the key of an item depends on its class."""
+    if call.config.key:
+        item_codec.PROJECT.give(call.spider_classes())
+
+
+def chosen(index: Index, config: Config, wanted: RecordFilter, name: str | None = None) -> Iterator[DroppedItem]:
+    """Return the dropped items in a store that are *wanted*, oldest first; with *name*, those with this URL or key."""
     if wanted.crawl == LAST:
         crawl = ""
         for item in index.dropped:
             crawl = item.crawl
         wanted = replace(wanted, crawl=crawl)
-    return (item for item in index.dropped if wanted.has(item))
+    url = name and without_secrets(as_requested(name), redact=config.redact_query)
+    wanted = replace(wanted, url=None)
+    return (
+        item
+        for item in index.dropped
+        if wanted.has(item) and (name is None or item.url == url or is_named(key_of(config, item), name))
+    )
+
+
+def key_of(config: Config, item: DroppedItem) -> str:
+    """Return the key of a dropped *item*, as records show it; empty if it has none."""
+    if not config.key:
+        return ""
+    try:
+        key = ItemKeys(item.spider, config.key).of(item.item)
+    except UnreadableError:
+        return ""
+    return "" if key is None else key.text
 
 
 def _why_none(config: Config, url: str) -> str:
@@ -98,13 +128,16 @@ def _why_none(config: Config, url: str) -> str:
     return f"{found['url']} was kept, and none of its items was dropped. `scrapy dedup explain URL` has more."
 
 
-def _json(item: DroppedItem) -> str:
-    return json.dumps({name: getattr(item, name) for name in _FIELDS})
+def _json(config: Config, item: DroppedItem) -> str:
+    key = key_of(config, item)
+    return json.dumps({name: getattr(item, name) for name in _FIELDS} | ({"key": key} if key else {}))
 
 
-def item_text(item: DroppedItem, width: int | None = None) -> str:
-    """Return a dropped *item* for a person in at most *width* columns, ``None`` for any."""
-    time, url, original = map(one_line, (item.time[:19].replace("T", " "), item.url, item.original_url))
+def item_text(item: DroppedItem, width: int | None = None, key: str = "") -> str:
+    """Return a dropped *item* with this *key*, if any, for a person in at most *width* columns, ``None`` for any."""
+    time, url, original = map(
+        one_line, (item.time[:19].replace("T", " "), f"{key} {item.url}".strip(), item.original_url or NO_PAGE)
+    )
     first, second = f"{time}  {item.score:.2f}  ", "    original  "
     widths = [None if width is None else width - len(start) for start in (first, second)]
     return f"{first}{shortened(url, widths[0])}\n{second}{shortened(original, widths[1])}"
@@ -194,7 +227,7 @@ COMMANDS = {
         run,
         ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"),
         (
-            url_argument(nargs="?"),
+            url_argument(nargs="?", help=OF_PAGE_OR_KEY),
             *OF_ITEMS,
             [
                 option(

@@ -14,7 +14,7 @@ from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
-from dedup_middleware.cli.options import Subcommand, option, url_argument
+from dedup_middleware.cli.options import OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
@@ -52,27 +52,50 @@ if TYPE_CHECKING:
 _MAX_URL = 2_000
 
 
-def explain(config: Config, url: str) -> dict[str, Any]:
-    """Return what the store and the records contain of *url*; :class:`NothingFoundError` if that is nothing."""
-    if config.key and "://" not in url:
-        shown, last = url, _last_record(config, RecordFilter(key=url))
-        keys = ItemKeys(last.spider if last else config.spider or "", config.key)
-        identities = [keys.shown(last.key if last else url).identity]
-    else:
-        url = as_requested(url)
-        shown, identities = without_secrets(url, redact=config.redact_query), [url_identity(url)]
-        last = _last_record(config, RecordFilter(url=shown))
+def explain(config: Config, name: str) -> dict[str, Any]:
+    """Return what the store and the records contain of the page, or item, with this URL, or key, as its *name*.
+
+    A key comes first. :class:`NothingFoundError` if there is nothing.
+    """
+    url = as_requested(name)
+    shown, identities = without_secrets(url, redact=config.redact_query), [url_identity(url)]
+    may_be_key = bool(config.key) or "://" not in name
+    last = _last_record(config, RecordFilter(key=name)) if may_be_key else None
+    keys: list[str] = []
+    if last is None:
+        last, keys = _last_of_page(config, shown)
+    if last is None and not may_be_key:
+        last = _last_record(config, RecordFilter(key=name))
+    is_key = last is not None and bool(last.key)
+    if is_key or (last is None and config.key):
+        text, spider = (last.key, last.spider) if last is not None else (name, config.spider or "")
+        of_key = [ItemKeys(spider, config.key).shown(text).identity]
+        shown, identities = (name, of_key) if is_key or "://" not in name else (shown, identities + of_key)
     stored, near, note = None, "", ""
     try:
         stored, near = _stored(config, url, identities)
     except StoreLockedError as error:
         note = f"{error} Until then, only the records are shown."
+    if is_key and not config.key:
+        note = "DEDUP_KEY is not set here, so only the records are shown. Set it, as in -s DEDUP_KEY=id."
     annex = None if config.log is None else ordering.annex()
     last_form = None if annex is None else annex.last_form(config.log, url)
     if last is None and stored is None:
         raise _not_found(config, shown, near, last_form, note)
     found = None if last is None else last.as_dict()
-    return {"url": shown, "record": found, "stored": stored, "fetched_last": last_form, "note": note}
+    return {"url": shown, "record": found, "keys": keys, "stored": stored, "fetched_last": last_form, "note": note}
+
+
+def _last_of_page(config: Config, url: str) -> tuple[Record | None, list[str]]:
+    """Return the last record of the page at *url*, and the keys that its items had in that crawl."""
+    last, keys = None, dict[str, str]()
+    if config.log is not None and log_exists(config.log):
+        for record in Records(config.log, RecordFilter(url=url)):
+            if record.key:
+                keys[record.key] = record.crawl
+            else:
+                last = record.standing_on(last)
+    return last, [key for key, crawl in keys.items() if last is not None and crawl == last.crawl]
 
 
 def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] | None, note: str) -> NothingFoundError:
@@ -281,6 +304,10 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
             f"Last record{'' if is_of_stored else ', of an earlier text'}:",
             record_text(msgspec.convert(record, Record), width),
         ]
+    if keys := explanation["keys"]:
+        more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
+        listed = one_line(", ".join(keys[:_LISTED]) + more)
+        lines += ["", f"Its items have keys, and each is judged by its own (`explain KEY`): {listed}"]
     if stored is not None:
         lines += ["", *_stored_lines(stored)]
     if (last := explanation["fetched_last"]) is not None:
@@ -331,7 +358,7 @@ COMMANDS = {
             "explain https://example.org/story https://example.com/repost",
         ),
         (
-            url_argument(help="page URL, exactly as it was crawled, or the key of an item"),
+            url_argument(help=OF_PAGE_OR_KEY),
             option("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit"),
             option(
                 "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"

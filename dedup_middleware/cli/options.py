@@ -56,6 +56,8 @@ def url_argument(name: str = "url", **how: Any) -> Option:
     return option(name, **{"metavar": "URL", "help": "page URL, exactly as it was crawled", **how})
 
 
+#: The help of an argument that names a page, or an item.
+OF_PAGE_OR_KEY = "page URL, exactly as it was crawled, or the key of an item"
 HOST = option("--host", metavar="HOST", help="only pages of this host and its subdomains")
 ORIGINAL = option("--original", metavar="URL", help="only duplicates of this page")
 MIN_SCORE = option("--min-score", metavar="X", type=share, default=0.0, help="minimum score, 0 to 1 (default: 0)")

@@ -342,11 +342,12 @@ class DedupExtension(SharedState):
         numbers |= deduplication.recorder.counts.numbers
         summary = messages.at_end(opened, numbers, is_away=deduplication.awaits_store)
         logger.info(summary, extra={"spider": self.crawler.spider})
-        for warning in (mostly_unchecked(numbers), messages.originals_pending(numbers)):
+        # Without the keys that are wanted, pages are judged that should not be: to set the right key comes first.
+        is_keyless = deduplication.keyed.keys.are_missing and numbers.get("items/kept")
+        first = messages.no_key(opened.config.key) if is_keyless else mostly_unchecked(numbers)
+        for warning in (first, messages.originals_pending(numbers)):
             if warning is not None:
                 self.warn(warning)
-        if deduplication.keyed.keys.are_missing and numbers.get("items/kept"):
-            self.warn(messages.NO_KEY)
         if fields := deduplication.item_check.fields_not_found:
             self.warn(messages.fields_not_found(fields))
 

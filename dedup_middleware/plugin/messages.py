@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dedup_middleware.driver.opening import Resources
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
+    from dedup_middleware.visits.visit import Visit
 
 
 #: Of a store, by whether a dry run leaves it as it is, and whether it was made now.
@@ -155,12 +156,30 @@ def released(count: int, cause: str) -> str:
     return f"{plural(count, 'stored item')} {'was' if count == 1 else 'were'} released: {cause}"
 
 
+def dropped(visit: Visit) -> str:
+    """Return why an item of *visit* is dropped. An item with a key is named by it: its page may list others."""
+    of_page = f" of {visit.url}" if visit.key and visit.url else visit.url
+    what = f"item {visit.key}{of_page}" if visit.key else of_page
+    match = visit.verdict.match
+    if match is None:
+        return f"{what} {'is unchanged' if visit.compares_itself else 'repeats its released item'}"
+    url = match.original.url
+    if not visit.key:
+        return f"{what} repeats {url} (score {match.score:.2f})"
+    # An item of `start()` has no page.
+    where = "" if not url else ", from the same page" if url == visit.url else f", from {url}"
+    return f"{what} was kept before{where}"
+
+
 def fields_not_found(fields: Iterable[str]) -> str:
     """Return the warning that no item had these *fields*, which a setting names."""
     return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
 
 
-NO_KEY = "no item had the fields of its DEDUP_KEY: check the spelling"
+def no_key(fields: Mapping[str, Sequence[str]]) -> str:
+    """Return the warning that no item had a key of these *fields*, by class, which a setting names."""
+    named = [f"{', '.join(map(repr, names))}{f' in {kind}' if kind else ''}" for kind, names in fields.items()]
+    return f"no item had the DEDUP_KEY {'; '.join(named)}: check the spelling"
 
 
 def originals_pending(numbers: Mapping[str, int]) -> str | None:

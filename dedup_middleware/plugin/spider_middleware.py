@@ -19,6 +19,7 @@ from dedup_middleware.common.budget import Budget, UncheckableError, page_budget
 from dedup_middleware.common.urls import item_identity, request_identity, without_secrets
 from dedup_middleware.items.item_values import item_texts
 from dedup_middleware.model import Action
+from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.item_flow import RELEASE_URL, item_entry, item_type
 from dedup_middleware.plugin.shared_state import Entry, Passing
@@ -347,15 +348,11 @@ class DedupItemPipeline(Component):
 
 
 class DuplicateItem(DropItem):
-    """An item was dropped because its page repeats a stored page, or because it was released just now."""
+    """An item was dropped because it or its page repeats what is stored, or because it was released just now."""
 
     def __init__(self, visit: Visit) -> None:
-        """Name the page of *visit* and its original; without one, it is unchanged, or was released in this crawl."""
-        match = visit.verdict.match
-        what = "is unchanged" if visit.compares_itself else "repeats its released item"
-        if match is not None:
-            what = f"repeats {match.original.url} (score {match.score:.2f})"
-        super().__init__(one_line(f"{visit.url} {what}"))
+        """Name the page or the item of *visit*, and its original; without one, it is unchanged, or was released."""
+        super().__init__(one_line(messages.dropped(visit)))
 
 
 class DropLogFormatter(LogFormatter):

@@ -45,8 +45,8 @@ class PageChange:
 class _Span:
     """The pages of the crawls before and after a point in time."""
 
-    before: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    """URL and key of each thing that was there; no URL for a page that was gone."""
+    before: dict[str, tuple[str, str] | None] = field(default_factory=dict[str, tuple[str, str] | None])
+    """URL (empty for items of ``start()``) and key of each thing that was there; ``None`` for a page that was gone."""
     after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
     left: set[str] = field(default_factory=set[str])
     """URLs that pages have left for others."""
@@ -65,7 +65,7 @@ class _Span:
             return
         if not is_after:
             self.before.pop(former or "", None)
-            self.before[url] = "" if record.verdict == VerdictKind.GONE.value else record.url, record.key
+            self.before[url] = None if record.verdict == VerdictKind.GONE.value else (record.url, record.key)
             return
         if former is not None:
             self.left.add(former)
@@ -87,7 +87,7 @@ class _Span:
     def _kind_of(self, record: Record, *, compares: bool) -> str:
         # The store may have a page that the records have not: those of new pages may be left out.
         is_stored = record.verdict in {VerdictKind.GONE.value, VerdictKind.UNCHANGED.value}
-        was_there = bool(self.before[record.thing][0]) if record.thing in self.before else is_stored
+        was_there = self.before[record.thing] is not None if record.thing in self.before else is_stored
         if record.verdict == VerdictKind.GONE.value:
             return GONE if was_there else ABSENT
         if record.changes is not None:
@@ -125,7 +125,7 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
     yield from span.after.values()
     if span.has_finished:
         known = span.after.keys() | span.left
-        missing = (found for thing, found in span.before.items() if found[0] and thing not in known)
+        missing = (found for thing, found in span.before.items() if found is not None and thing not in known)
         yield from (PageChange(url, NOT_SEEN, key=key) for url, key in sorted(missing))
 
 

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.forms import MAX_FORMS, forms_of
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.counts import KINDS, OF_ITEMS, OF_PAGES, host_at, kept, kind_of, numbers_of, unchecked
+from dedup_middleware.records.counts import (
+    KINDS,
+    NOT_COUNTED,
+    OF_ITEMS,
+    OF_PAGES,
+    host_at,
+    kept,
+    kind_of,
+    numbers_of,
+    unchecked,
+)
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES, TEXT
 from dedup_middleware.text.clauses import one_line
@@ -103,7 +113,8 @@ class Crawl:
         """Return its numbers as plain values."""
         pages, items = ({kind: counted[kind] for kind in KINDS} for counted in (self.pages, self.items))
         of_items = {f"items_{name}": self.numbers[f"items/{name}"] for name in ("dropped", "released")}
-        return {"pages": pages, "items": items, "reasons": self.reasons(), **of_items}
+        skipped = {reason.value: self.numbers[f"unchecked/{reason}"] for reason in NOT_COUNTED}
+        return {"pages": pages, "skipped": skipped, "items": items, "reasons": self.reasons(), **of_items}
 
     def reasons(self) -> list[dict[str, Any]]:
         """Return why pages, and items that were checked by themselves, were kept or unchecked, most frequent first."""

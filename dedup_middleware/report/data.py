@@ -56,7 +56,7 @@ _HOSTS = 12
 # URLs of pages that are new, and that were not seen.
 _SINCE = 20
 #: Columns with few different values: each value is written once, and the rows have its number.
-_TABLED = ("original", "host", "reason", "outcome", "crawl")
+_TABLED = ("original", "host", "reason", "outcome", "crawl", "key")
 
 
 @dataclass(slots=True)
@@ -175,7 +175,14 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
         columns["title"].append(one_line(record.title or record.key, TITLE_CHARACTERS))
         columns["score"].append(score_of(record))
         columns["time"].append(record.time[:19])
-        values = (record.original_url, host_at(record.url), record.reason, record.outcome, record.crawl)
+        values = (
+            record.original_url,
+            host_at(record.url),
+            record.reason,
+            record.outcome,
+            record.crawl,
+            record.key,
+        )
         for name, value in zip(_TABLED, values, strict=True):
             columns[name].append(tables[name].setdefault(value or "", len(tables[name])))
     return {

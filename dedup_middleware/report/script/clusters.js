@@ -6,17 +6,27 @@ let clusters = [];
 let clusterFilter = "";
 let clustersShown = CLUSTERS_SHOWN;
 
-/** Return the originals with the numbers of their pairs, the largest first. A page counts once, with its last record. */
+/** Return what the pair `n` repeats: an item with its key, or an original. */
+function repeatedBy(n) {
+  const key = valueOf("key", n);
+  return key ? { key } : { original: valueOf("original", n) };
+}
+
+/**
+ * Return the originals, and items with keys, with the numbers of their pairs, the largest first. A page counts once, with
+ * its last record, and so does a key on a page.
+ */
 function clustersOf() {
   const found = new Map();
-  const urls = new Set(pairs.columns.url.slice(pairs.shown));
+  const nameOf = (n) => JSON.stringify([valueOf("key", n), valueOf("url", n)]);
+  const names = new Set(pairs.columns.url.slice(pairs.shown).map((_, place) => nameOf(pairs.shown + place)));
   for (let n = 0; n < pairs.shown; n += 1) {
-    const [url, original] = [pairs.columns.url[n], pairs.columns.original[n]];
-    if (urls.has(url) || !pairs.tables.original[original]) continue;
-    urls.add(url);
+    const repeated = JSON.stringify(repeatedBy(n));
+    if (names.has(nameOf(n)) || !(valueOf("key", n) || valueOf("original", n))) continue;
+    names.add(nameOf(n));
     if (valueOf("outcome", n) === "released") continue;
-    if (!found.has(original)) found.set(original, []);
-    found.get(original).push(n);
+    if (!found.has(repeated)) found.set(repeated, []);
+    found.get(repeated).push(n);
   }
   return [...found.values()].sort((one, other) => other.length - one.length);
 }
@@ -76,12 +86,13 @@ function clusterOf(members, open) {
   const hosts = new Set(members.map((n) => pairs.columns.host[n])).size;
   const count = `${word("clusters_pages", { n: members.length })} ${word("clusters_hosts", { n: hosts })}`;
   const name = make("span", {}, make("span", { class: "title" }, title ? isolated(title) : word("untitled")), isolated(original, { class: "url" }));
-  const details = make("details", { "data-cluster": original }, make("summary", {}, name, make("span", { class: "count" }, count), bar));
+  const cluster = JSON.stringify(repeatedBy(members[0]));
+  const details = make("details", { "data-cluster": cluster }, make("summary", {}, name, make("span", { class: "count" }, count), bar));
   const fill = () => {
     if (details.open && !details.querySelector("table")) details.append(...membersOf(members, original, details));
   };
   details.addEventListener("toggle", fill);
-  details.open = open.has(original);
+  details.open = open.has(cluster);
   return details;
 }
 
@@ -97,7 +108,7 @@ function membersOf(members, original, root) {
       return make("tr", { "data-row": n }, ...["page", "score", "host", "reason"].map((name) => make("td", { class: name, "data-column": word(name) }, ...cells[name])));
     }));
     const left = members.length - rows.children.length;
-    place.replaceChildren(...(left > 0 ? [moreButton(left, more)] : []), toTable({ original }, word("show_in_table")));
+    place.replaceChildren(...(left > 0 ? [moreButton(left, more)] : []), toTable(repeatedBy(members[0]), word("show_in_table")));
   };
   more();
   const head = make("tr", {}, ...["page", "score", "host", "reason"].map((name) => make("th", { scope: "col", class: name }, word(name))));

@@ -7,7 +7,8 @@ const GROUPS = {
   pages_unchanged: ["unchanged", "changed"],
   pages_duplicate: ["duplicate"],
   pages_without_items: ["without_items", "lists", "unchanged_dropped"],
-  pages_unchecked: ["unchecked", "skipped"],
+  pages_skipped: ["skipped"],
+  pages_unchecked: ["unchecked"],
 };
 const KINDS_KEPT = ["new", "related", "unchanged", "changed"];
 
@@ -71,7 +72,8 @@ function renderOverview(summary) {
     ["pages", number(totalOf(pages)), word(hosts.some(([host]) => !host) ? "tile_many_hosts" : "tile_hosts", { n: hosts.filter(([host]) => host).length })],
     ["kept_pages", number(sum(KINDS_KEPT.map((kind) => pages[kind]))), parts(...KINDS_KEPT)],
     ["duplicates", number(pages.duplicate), word("tile_rate", { share: percent(rateOf(pages)) })],
-    ["unchecked", number(pagesOf("pages_unchecked", pages)), parts("skipped")],
+    ...(pages.skipped ? [["skipped", number(pages.skipped), partsOf(all.skipped, Object.keys(all.skipped))]] : []),
+    ["unchecked", number(pages.unchecked), ""],
     ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists", "unchanged_dropped")],
     ["items", number(all.items_dropped), all.items_released ? word("tile_released", { n: all.items_released }) : ""],
     ...(totalOf(items) ? [["items_checked", number(totalOf(items)), partsOf(items, [...KINDS_KEPT, "duplicate", "unchecked"])]] : []),
@@ -134,6 +136,7 @@ function pageColumns(rows, pages) {
     counted("related", rows, of("pages_related")),
     counted("unchanged", rows, of("pages_unchanged")),
     counted("duplicate", rows, of("pages_duplicate")),
+    counted("skipped", rows, of("pages_skipped")),
     counted("unchecked", rows, of("pages_unchecked")),
     counted("without_items", rows, of("pages_without_items")),
     shareColumn(pages),

@@ -46,7 +46,7 @@ class PairTable {
       column("to", score, { filterFn: (row, _, to) => hasScore(row.original, 0, to) }),
       column("time", (n) => valueOf("time", n)),
       column("original_host", (n) => pairs.hosts_of_originals[pairs.columns.original[n]]),
-      ...["original", ...FILTERS].map((id) => column(id, (n) => valueOf(id, n))),
+      ...["original", "key", ...FILTERS].map((id) => column(id, (n) => valueOf(id, n))),
       ...Object.entries(accessors).map(([id, accessor]) => column(id, accessor)),
     ];
     this.table = TableCore.createTable({
@@ -126,13 +126,14 @@ class PairTable {
       return input;
     });
     const range = make("div", { class: "range", role: "group", "aria-label": word("score_range") }, make("span", {}, word("score_range")), from, "–", to);
-    const originals = ["original", "original_host"].filter((name) => this.filterOf[name]).map((name) => {
+    const chips = ["original", "original_host", "key"].filter((name) => this.filterOf[name]).map((name) => {
       const remove = () => { this.setFilters({ ...this.filterOf, [name]: "" }); this.renderFilters(); };
-      const label = `${word("clear")}: ${word("original")} ${visible(this.filterOf[name])}`;
+      const what = word(name === "key" ? "key" : "original");
+      const label = `${word("clear")}: ${what} ${visible(this.filterOf[name])}`;
       const attributes = { type: "button", class: "chip", "aria-label": label, onclick: remove };
-      return make("button", attributes, `${word("original")}: `, isolated(this.filterOf[name], { class: "url" }), " ✕");
+      return make("button", attributes, `${what}: `, isolated(this.filterOf[name], { class: "url" }), " ✕");
     });
-    form.replaceChildren(make("label", { class: "search" }, word("search"), search), ...choices, range, ...originals);
+    form.replaceChildren(make("label", { class: "search" }, word("search"), search), ...choices, range, ...chips);
     form.onsubmit = (event) => event.preventDefault();
   }
 
@@ -238,7 +239,7 @@ function openButton(n, list, place) {
 
 /** Show the duplicates of `wanted` and go there. */
 function showRows(wanted) {
-  const known = ["original", "original_host", "from", "to", ...FILTERS].filter((name) => wanted[name]);
+  const known = ["original", "original_host", "key", "from", "to", ...FILTERS].filter((name) => wanted[name]);
   tables.drops.show(Object.fromEntries(known.map((name) => [name, wanted[name]])));
 }
 
