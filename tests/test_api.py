@@ -90,13 +90,12 @@ class TestItems:
             "- Use the boats that sail to the islands at night.",
         ]
         page = article("a", lines)
-        texts = {" ".join(lines): "other_numbers", "".join(lines): "extra_text"}
-        for byline, (text, reason) in itertools.product(("", "By A. Writer, 2 March "), texts.items()):
+        for byline, text in itertools.product(("", "By A. Writer, 2 March "), (" ".join(lines), "".join(lines))):
             with Deduplicator() as dedup:
                 dedup.add(A, page, item={"text": byline + text})
                 assert dedup.check(f"{A}?sid=2", page, item={"text": text}).is_duplicate
                 kept = dedup.check(f"{A}?sid=2", page, item={"text": text.replace("- Use", "+ Use")})
-            assert kept.reason == reason
+            assert kept.reason == "other_numbers"
             assert kept.difference
 
     def test_an_item_whose_last_number_is_the_beginning_of_the_originals_is_kept(self):

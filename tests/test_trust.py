@@ -383,7 +383,7 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal():
         "sentences": [],
     }
     copy = stored | {"kind": "duplicate", "original_url": None, "score": 1.0}
-    bare = {"url": "", "note": "", "record": None}
+    bare = {"url": "", "note": "", "record": None, "keys": [evil]}
     last = {"form": evil, "requests": 1, "pages": 1, "nothing": 1}
     item = SimpleNamespace(time=evil, score=1.0, url="http://a/", original_url="http://b/")
     shown = [
