@@ -494,13 +494,23 @@ def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
     assert named(again.items) == [(2, "Kettle"), (3, "Bed")]
 
 
-def test_dropped_items_of_start_have_no_page(crawl):
+def test_items_of_start_are_shown_without_a_page(crawl):
     outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1, 1], settings=KEY, folder="a")
-    shown = run_here("dropped", *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder).out
-    assert [line.split(maxsplit=n)[-1] for n, line in zip((3, 1), shown.splitlines(), strict=True)] == [
-        "1",
-        "(no page: start())",
-    ]
+
+    def lines(*arguments):
+        output = run_here(*arguments, *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder)
+        assert output.exit_status == 0, output
+        return [" ".join(line.split()) for line in output.out.splitlines()]
+
+    none = "(no page: start())"
+    dropped = lines("dropped")
+    assert [line.partition("1.00 ")[2] or line for line in dropped] == [f"1 {none}", f"original {none}"]
+    assert lines("log")[:3] == [f"dropped 1.00 {none}", "key 1", f"original {none}"]
+    explained = lines("explain", "1")
+    assert explained[-4].endswith("as the item with this key, repeated by 1 item:")
+    assert explained[-3] == none
+    assert lines("allow", "1")[1] == none
+    assert lines("allow", "--list")[1] == f"is not a duplicate of {none}"
 
 
 def test_explain_finds_a_key_without_the_setting_and_one_that_is_a_url(site, crawl):

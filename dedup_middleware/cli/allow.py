@@ -6,8 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.dropped import NO_PAGE, chosen, give_classes
-from dedup_middleware.cli.options import OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
+from dedup_middleware.cli.dropped import chosen, give_classes
+from dedup_middleware.cli.options import NO_PAGE, OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.errors import CallError, NothingFoundError
 from dedup_middleware.index.overrides import Override, read_overrides
@@ -58,7 +58,9 @@ def overrides_text(found: Sequence[dict[str, Any]], *, removed: str | None) -> s
     how = "is not a duplicate of" if removed is None else "may be a duplicate again of"
     return "\n".join(
         f"{time[:19].replace('T', ' ')}  {url}\n    {how} {original}"
-        for time, url, original in ([one_line(each[key]) for key in ("time", "url", "original_url")] for each in found)
+        for time, url, original in (
+            [one_line(each[key] or NO_PAGE) for key in ("time", "url", "original_url")] for each in found
+        )
     )
 
 

@@ -21,7 +21,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from dedup_middleware.cli.commands import NOTHING_FOUND
 from dedup_middleware.cli.explain import explain
-from dedup_middleware.cli.options import OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
+from dedup_middleware.cli.options import NO_PAGE, OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
 from dedup_middleware.common.urls import as_requested, without_secrets
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 _FIELDS = ("time", "spider", "crawl", "url", "original_url", "score", "type")
 _STDOUT = "stdout:"
-#: Stands for the URL of an item that ``start()`` has given.
-NO_PAGE = "(no page: start())"
 _REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
 
@@ -136,7 +134,8 @@ def _json(config: Config, item: DroppedItem) -> str:
 def item_text(item: DroppedItem, width: int | None = None, key: str = "") -> str:
     """Return a dropped *item* with this *key*, if any, for a person in at most *width* columns, ``None`` for any."""
     time, url, original = map(
-        one_line, (item.time[:19].replace("T", " "), f"{key} {item.url}".strip(), item.original_url or NO_PAGE)
+        one_line,
+        (item.time[:19].replace("T", " "), f"{key} {item.url or NO_PAGE}".strip(), item.original_url or NO_PAGE),
     )
     first, second = f"{time}  {item.score:.2f}  ", "    original  "
     widths = [None if width is None else width - len(start) for start in (first, second)]

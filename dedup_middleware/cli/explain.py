@@ -14,7 +14,7 @@ from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
-from dedup_middleware.cli.options import OF_PAGE_OR_KEY, Subcommand, option, url_argument
+from dedup_middleware.cli.options import NO_PAGE, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
@@ -269,7 +269,7 @@ def record_text(record: Record, width: int | None = None) -> str:
     score = "" if record.score is None else f"{record.score:.2f}"
     details = [(name, text) for name, text in _details(record) if text]
     lines = [f"{what:<10} {score:>4}  ", *(f"    {name:<8}  " for name, _ in details)]
-    texts = [record.url, *(text for _, text in details)]
+    texts = [record.url or NO_PAGE, *(text for _, text in details)]
     rest = [None if width is None else width - len(line) for line in lines]
     lines[0] = lines[0].replace(what, styled(what, _STYLES.get(what, "bold")), 1)
     return "\n".join(
@@ -282,7 +282,7 @@ def _details(record: Record) -> Iterator[tuple[str, str | None]]:
         yield "items", record.outcome
     yield "key", record.key
     yield "was at", record.moved_from
-    yield "original", record.original_url
+    yield "original", record.original_url if record.original_url is None else record.original_url or NO_PAGE
     yield "reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))
     yield from (("differs", own) for own in record.difference)
     yield from (("changed", line) for line in change_lines(record.changes))
@@ -339,10 +339,11 @@ def _lines_of_copy(since: str, stored: dict[str, Any]) -> Iterator[str]:
 
 def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     repeats = stored["repeated_by"]
-    pages = f"repeated by {plural(len(repeats), 'page')}:" if repeats else "not repeated by any page."
+    kind = "page" if stored["clauses"] else "item"
+    pages = f"repeated by {plural(len(repeats), kind)}:" if repeats else f"not repeated by any {kind}."
     what = f"an original of {plural(stored['clauses'], 'clause')}" if stored["clauses"] else "the item with this key"
     yield f"Stored {since} as {what}, {pages}"
-    yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
+    yield from (f"  {one_line(url or NO_PAGE)}" for url in repeats[:_LISTED])
     if stored["nearest"] is not None:
         yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"
         yield f"  {one_line(stored['nearest']['url'])}"
