@@ -511,6 +511,8 @@ def test_items_of_start_are_shown_without_a_page(crawl):
     assert explained[-3] == none
     assert lines("allow", "1")[1] == none
     assert lines("allow", "--list")[1] == f"is not a duplicate of {none}"
+    assert lines("allow", "--remove", "1")[1] == f"may be a duplicate again of {none}"
+    assert lines("allow", "--list") == ["No page is allowed"]
 
 
 def test_explain_finds_a_key_without_the_setting_and_one_that_is_a_url(site, crawl):

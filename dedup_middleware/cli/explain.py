@@ -60,16 +60,15 @@ def explain(config: Config, name: str) -> dict[str, Any]:
     url = as_requested(name)
     shown, identities = without_secrets(url, redact=config.redact_query), [url_identity(url)]
     may_be_key = bool(config.key) or "://" not in name
-    last = _last_record(config, RecordFilter(key=name)) if may_be_key else None
+    last = last_record(config, RecordFilter(key=name)) if may_be_key else None
     keys: list[str] = []
     if last is None:
         last, keys = _last_of_page(config, shown)
     if last is None and not may_be_key:
-        last = _last_record(config, RecordFilter(key=name))
+        last = last_record(config, RecordFilter(key=name))
     is_key = last is not None and bool(last.key)
     if is_key or (last is None and config.key):
-        text, spider = (last.key, last.spider) if last is not None else (name, config.spider or "")
-        of_key = [ItemKeys(spider, config.key).shown(text).identity]
+        of_key = [identity_of_key(config, name, last)]
         shown, identities = (name, of_key) if is_key or "://" not in name else (shown, identities + of_key)
     stored, near, note = None, "", ""
     try:
@@ -84,6 +83,12 @@ def explain(config: Config, name: str) -> dict[str, Any]:
         raise _not_found(config, shown, near, last_form, note)
     found = None if last is None else last.as_dict()
     return {"url": shown, "record": found, "keys": keys, "stored": stored, "fetched_last": last_form, "note": note}
+
+
+def identity_of_key(config: Config, name: str, last: Record | None) -> bytes:
+    """Return the identity of the key *name*; *last*, a record of it, has it in full, and its spider."""
+    text, spider = (last.key, last.spider) if last is not None else (name, config.spider or "")
+    return ItemKeys(spider, config.key).shown(text).identity
 
 
 def _last_of_page(config: Config, url: str) -> tuple[Record | None, list[str]]:
@@ -126,7 +131,8 @@ def _recorded_near(config: Config, shown: str) -> Iterator[str]:
             yield record.url
 
 
-def _last_record(config: Config, wanted: RecordFilter) -> Record | None:
+def last_record(config: Config, wanted: RecordFilter) -> Record | None:
+    """Return the last of the records that are *wanted*, with what it still shows of those before."""
     last = None
     if config.log is not None and log_exists(config.log):
         for record in Records(config.log, wanted):
