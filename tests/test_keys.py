@@ -489,6 +489,7 @@ def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
     lines = dedup("dropped", "2").out.splitlines()
     assert [line.partition("1.00  ")[2] or line.split()[-1] for line in lines] == [f"2 {url}", url]
     assert "17 was not found" in dedup("dropped", "17").err
+    assert "DEDUP_KEY is not set" in run_here("dropped", "2", *outcome.here, folder=outcome.folder).err
     assert "releases 1 dropped item" in dedup("allow", "2").out
     again = crawl(ROWS, urls=rows(site, "/two", BED), settings=KEY, folder="a", afresh=True)
     assert named(again.items) == [(2, "Kettle"), (3, "Bed")]

@@ -39,7 +39,7 @@ def run(call: Call) -> None:
         return
     is_filtered = any((opts.host, opts.original, opts.crawl, opts.below < math.inf))
     if not (opts.urls or opts.all or is_filtered):
-        raise CallError("name the pages by URL, --host, --original, --crawl or --below, or give --all")
+        raise CallError("name the pages by URL or key, --host, --original, --crawl or --below, or give --all")
     give_classes(call)
     call.show(allow(call.config, opts.urls, call.wanted), _allowed_text)
 

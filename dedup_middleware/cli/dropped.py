@@ -119,6 +119,8 @@ def _why_none(config: Config, url: str) -> str:
     found = explain(config, url)
     outcome = None if found["record"] is None else found["record"]["outcome"]
     is_copy = found["stored"] is not None and found["stored"]["kind"] == "duplicate"
+    if not config.key and found["record"] is not None and found["record"]["key"]:
+        return "DEDUP_KEY is not set here, so dropped items are found by URL alone. Set it, as in -s DEDUP_KEY=id."
     if outcome == Outcome.RELEASED.value:
         return f"The items of {found['url']} were released: none is stored any more."
     if outcome == Outcome.DROPPED.value or (outcome is None and is_copy):
