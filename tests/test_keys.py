@@ -356,6 +356,12 @@ def test_a_crawl_without_any_key_names_the_fields_alone(site, crawl, value, name
     assert warning.endswith(f"no item had the DEDUP_KEY {named}: check the spelling")
 
 
+def test_a_crawl_whose_items_are_all_of_start_names_the_fields_too(crawl):
+    outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1], settings={"DEDUP_KEY": ["idd"]})
+    (warning,) = outcome.problems
+    assert warning.endswith("no item had the DEDUP_KEY 'idd': check the spelling")
+
+
 def test_a_feed_that_is_overwritten_has_each_thing(site, crawl):
     url = rows(site, "/one", LAMP, LAMP)
     settings = KEY | {"DEDUP_SCOPE": "crawl", "DEDUP_UNCHANGED": "drop"}
