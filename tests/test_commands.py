@@ -726,7 +726,7 @@ class TestMistakes:
             (["store"], "store info"),
             (["log", "--min-score", "2"], "'2' is not a number from 0 to 1"),
             (["explain"], "URL"),
-            (["allow"], "name the pages by URL, --host, --original, --crawl or --below, or give --all."),
+            (["allow"], "name the pages by URL or key, --host, --original, --crawl or --below, or give --all."),
             (["log", "extra"], "unexpected argument extra"),
             (["stats", "-s", "DEDUP_LOG"], "-s NAME=VALUE"),
         ],

@@ -367,6 +367,12 @@ def test_a_crawl_without_any_key_names_the_fields_alone(site, crawl, value, name
     assert warning.endswith(f"no item had the DEDUP_KEY {named}: check the spelling")
 
 
+def test_a_crawl_whose_items_are_all_of_start_names_the_fields_too(crawl):
+    outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1], settings={"DEDUP_KEY": ["idd"]})
+    (warning,) = outcome.problems
+    assert warning.endswith("no item had the DEDUP_KEY 'idd': check the spelling")
+
+
 def test_a_feed_that_is_overwritten_has_each_thing(site, crawl):
     url = rows(site, "/one", LAMP, LAMP)
     settings = KEY | {"DEDUP_SCOPE": "crawl", "DEDUP_UNCHANGED": "drop"}
@@ -501,18 +507,31 @@ def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
     lines = dedup("dropped", "2").out.splitlines()
     assert [line.partition("1.00  ")[2] or line.split()[-1] for line in lines] == [f"2 {url}", url]
     assert "17 was not found" in dedup("dropped", "17").err
+    assert "DEDUP_KEY is not set" in run_here("dropped", "2", *outcome.here, folder=outcome.folder).err
     assert "releases 1 dropped item" in dedup("allow", "2").out
     again = crawl(ROWS, urls=rows(site, "/two", BED), settings=KEY, folder="a", afresh=True)
     assert named(again.items) == [(2, "Kettle"), (3, "Bed")]
 
 
-def test_dropped_items_of_start_have_no_page(crawl):
+def test_items_of_start_are_shown_without_a_page(crawl):
     outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1, 1], settings=KEY, folder="a")
-    shown = run_here("dropped", *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder).out
-    assert [line.split(maxsplit=n)[-1] for n, line in zip((3, 1), shown.splitlines(), strict=True)] == [
-        "1",
-        "(no page: start())",
-    ]
+
+    def lines(*arguments):
+        output = run_here(*arguments, *outcome.here, "-s", "DEDUP_KEY=id", folder=outcome.folder)
+        assert output.exit_status == 0, output
+        return [" ".join(line.split()) for line in output.out.splitlines()]
+
+    none = "(no page: start())"
+    dropped = lines("dropped")
+    assert [line.partition("1.00 ")[2] or line for line in dropped] == [f"1 {none}", f"original {none}"]
+    assert lines("log")[:3] == [f"dropped 1.00 {none}", "key 1", f"original {none}"]
+    explained = lines("explain", "1")
+    assert explained[-4].endswith("as the item with this key, repeated by 1 item:")
+    assert explained[-3] == none
+    assert lines("allow", "1")[1] == none
+    assert lines("allow", "--list")[1] == f"is not a duplicate of {none}"
+    assert lines("allow", "--remove", "1")[1] == f"may be a duplicate again of {none}"
+    assert lines("allow", "--list") == ["No page is allowed"]
 
 
 def test_explain_finds_a_key_without_the_setting_and_one_that_is_a_url(site, crawl):

@@ -6,12 +6,14 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.dropped import NO_PAGE, chosen, give_classes
-from dedup_middleware.cli.options import OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
+from dedup_middleware.cli.dropped import chosen, give_classes
+from dedup_middleware.cli.explain import identity_of_key, last_record
+from dedup_middleware.cli.options import NO_PAGE, OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.errors import CallError, NothingFoundError
 from dedup_middleware.index.overrides import Override, read_overrides
 from dedup_middleware.index.shared import index_for_command
+from dedup_middleware.records.file import RecordFilter
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.records.file import RecordFilter
     from dedup_middleware.settings import Config
 
 _NAMED = 20
@@ -38,7 +39,7 @@ def run(call: Call) -> None:
         return
     is_filtered = any((opts.host, opts.original, opts.crawl, opts.below < math.inf))
     if not (opts.urls or opts.all or is_filtered):
-        raise CallError("name the pages by URL, --host, --original, --crawl or --below, or give --all")
+        raise CallError("name the pages by URL or key, --host, --original, --crawl or --below, or give --all")
     give_classes(call)
     call.show(allow(call.config, opts.urls, call.wanted), _allowed_text)
 
@@ -58,7 +59,9 @@ def overrides_text(found: Sequence[dict[str, Any]], *, removed: str | None) -> s
     how = "is not a duplicate of" if removed is None else "may be a duplicate again of"
     return "\n".join(
         f"{time[:19].replace('T', ' ')}  {url}\n    {how} {original}"
-        for time, url, original in ([one_line(each[key]) for key in ("time", "url", "original_url")] for each in found)
+        for time, url, original in (
+            [one_line(each[key] or NO_PAGE) for key in ("time", "url", "original_url")] for each in found
+        )
     )
 
 
@@ -118,12 +121,15 @@ def _duplicates(index: Index, items: Iterable[DroppedItem], named: Iterable[Stor
 
 
 def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, Any]]:
-    """Return the overrides in a store, oldest first; or those of the page *removed*, which are removed."""
+    """Return the overrides in a store, oldest first; or those of the page, or key, *removed*, which are removed."""
     with index_for_command(config.store, "allow") as (_, index):
         found = sorted(read_overrides(index.store), key=lambda override: override.time)
         if removed is not None:
             shown = without_secrets(as_requested(removed), redact=config.redact_query)
-            found = [override for override in found if override.url == shown]
+            key = b""
+            if config.key:
+                key = identity_of_key(config, removed, last_record(config, RecordFilter(key=removed)))
+            found = [each for each in found if each.url == shown or key in each.original_identities]
             if found:
                 index.store.write([], [override.key for override in found], sync=True)
     return [{"url": each.url, "original_url": each.original_url, "time": each.time} for each in found]
@@ -139,7 +145,7 @@ COMMANDS = {
             option("--all", action="store_true", help="all pages with dropped items"),
             [
                 option("--list", action="store_true", help="list the pages that were allowed"),
-                option("--remove", metavar="URL", help="undo allow for this page"),
+                option("--remove", metavar="URL", help="undo allow for this page, or key"),
             ],
         ),
     )

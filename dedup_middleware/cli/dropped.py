@@ -21,7 +21,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from dedup_middleware.cli.commands import NOTHING_FOUND
 from dedup_middleware.cli.explain import explain
-from dedup_middleware.cli.options import OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
+from dedup_middleware.cli.options import NO_PAGE, OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
 from dedup_middleware.common.urls import as_requested, without_secrets
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 _FIELDS = ("time", "spider", "crawl", "url", "original_url", "score", "type")
 _STDOUT = "stdout:"
-#: Stands for the URL of an item that ``start()`` has given.
-NO_PAGE = "(no page: start())"
 _REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
 
@@ -121,6 +119,8 @@ def _why_none(config: Config, url: str) -> str:
     found = explain(config, url)
     outcome = None if found["record"] is None else found["record"]["outcome"]
     is_copy = found["stored"] is not None and found["stored"]["kind"] == "duplicate"
+    if not config.key and found["record"] is not None and found["record"]["key"]:
+        return "DEDUP_KEY is not set here, so dropped items are found by URL alone. Set it, as in -s DEDUP_KEY=id."
     if outcome == Outcome.RELEASED.value:
         return f"The items of {found['url']} were released: none is stored any more."
     if outcome == Outcome.DROPPED.value or (outcome is None and is_copy):
@@ -136,7 +136,8 @@ def _json(config: Config, item: DroppedItem) -> str:
 def item_text(item: DroppedItem, width: int | None = None, key: str = "") -> str:
     """Return a dropped *item* with this *key*, if any, for a person in at most *width* columns, ``None`` for any."""
     time, url, original = map(
-        one_line, (item.time[:19].replace("T", " "), f"{key} {item.url}".strip(), item.original_url or NO_PAGE)
+        one_line,
+        (item.time[:19].replace("T", " "), f"{key} {item.url or NO_PAGE}".strip(), item.original_url or NO_PAGE),
     )
     first, second = f"{time}  {item.score:.2f}  ", "    original  "
     widths = [None if width is None else width - len(start) for start in (first, second)]

@@ -14,7 +14,7 @@ from dedup_middleware.api import examined, would_be_checked
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
-from dedup_middleware.cli.options import OF_PAGE_OR_KEY, Subcommand, option, url_argument
+from dedup_middleware.cli.options import NO_PAGE, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
@@ -60,16 +60,15 @@ def explain(config: Config, name: str) -> dict[str, Any]:
     url = as_requested(name)
     shown, identities = without_secrets(url, redact=config.redact_query), [url_identity(url)]
     may_be_key = bool(config.key) or "://" not in name
-    last = _last_record(config, RecordFilter(key=name)) if may_be_key else None
+    last = last_record(config, RecordFilter(key=name)) if may_be_key else None
     keys: list[str] = []
     if last is None:
         last, keys = _last_of_page(config, shown)
     if last is None and not may_be_key:
-        last = _last_record(config, RecordFilter(key=name))
+        last = last_record(config, RecordFilter(key=name))
     is_key = last is not None and bool(last.key)
     if is_key or (last is None and config.key):
-        text, spider = (last.key, last.spider) if last is not None else (name, config.spider or "")
-        of_key = [ItemKeys(spider, config.key).shown(text).identity]
+        of_key = [identity_of_key(config, name, last)]
         shown, identities = (name, of_key) if is_key or "://" not in name else (shown, identities + of_key)
     stored, near, note = None, "", ""
     try:
@@ -84,6 +83,12 @@ def explain(config: Config, name: str) -> dict[str, Any]:
         raise _not_found(config, shown, near, last_form, note)
     found = None if last is None else last.as_dict()
     return {"url": shown, "record": found, "keys": keys, "stored": stored, "fetched_last": last_form, "note": note}
+
+
+def identity_of_key(config: Config, name: str, last: Record | None) -> bytes:
+    """Return the identity of the key *name*; *last*, a record of it, has it in full, and its spider."""
+    text, spider = (last.key, last.spider) if last is not None else (name, config.spider or "")
+    return ItemKeys(spider, config.key).shown(text).identity
 
 
 def _last_of_page(config: Config, url: str) -> tuple[Record | None, list[str]]:
@@ -126,7 +131,8 @@ def _recorded_near(config: Config, shown: str) -> Iterator[str]:
             yield record.url
 
 
-def _last_record(config: Config, wanted: RecordFilter) -> Record | None:
+def last_record(config: Config, wanted: RecordFilter) -> Record | None:
+    """Return the last of the records that are *wanted*, with what it still shows of those before."""
     last = None
     if config.log is not None and log_exists(config.log):
         for record in Records(config.log, wanted):
@@ -269,7 +275,7 @@ def record_text(record: Record, width: int | None = None) -> str:
     score = "" if record.score is None else f"{record.score:.2f}"
     details = [(name, text) for name, text in _details(record) if text]
     lines = [f"{what:<10} {score:>4}  ", *(f"    {name:<8}  " for name, _ in details)]
-    texts = [record.url, *(text for _, text in details)]
+    texts = [record.url or NO_PAGE, *(text for _, text in details)]
     rest = [None if width is None else width - len(line) for line in lines]
     lines[0] = lines[0].replace(what, styled(what, _STYLES.get(what, "bold")), 1)
     return "\n".join(
@@ -282,7 +288,7 @@ def _details(record: Record) -> Iterator[tuple[str, str | None]]:
         yield "items", record.outcome
     yield "key", record.key
     yield "was at", record.moved_from
-    yield "original", record.original_url
+    yield "original", record.original_url if record.original_url is None else record.original_url or NO_PAGE
     yield "reason", " ".join(filter(None, (record.reason, record.message and f"({record.message})")))
     yield from (("differs", own) for own in record.difference)
     yield from (("changed", line) for line in change_lines(record.changes))
@@ -339,10 +345,11 @@ def _lines_of_copy(since: str, stored: dict[str, Any]) -> Iterator[str]:
 
 def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     repeats = stored["repeated_by"]
-    pages = f"repeated by {plural(len(repeats), 'page')}:" if repeats else "not repeated by any page."
+    kind = "page" if stored["clauses"] else "item"
+    pages = f"repeated by {plural(len(repeats), kind)}:" if repeats else f"not repeated by any {kind}."
     what = f"an original of {plural(stored['clauses'], 'clause')}" if stored["clauses"] else "the item with this key"
     yield f"Stored {since} as {what}, {pages}"
-    yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
+    yield from (f"  {one_line(url or NO_PAGE)}" for url in repeats[:_LISTED])
     if stored["nearest"] is not None:
         yield f"Nearest of the other originals, with {stored['nearest']['score']:.2f} of its text:"
         yield f"  {one_line(stored['nearest']['url'])}"

@@ -56,6 +56,8 @@ def url_argument(name: str = "url", **how: Any) -> Option:
     return option(name, **{"metavar": "URL", "help": "page URL, exactly as it was crawled", **how})
 
 
+#: Stands for the URL of an item that ``start()`` has given.
+NO_PAGE = "(no page: start())"
 #: The help of an argument that names a page, or an item.
 OF_PAGE_OR_KEY = "page URL, exactly as it was crawled, or the key of an item"
 HOST = option("--host", metavar="HOST", help="only pages of this host and its subdomains")

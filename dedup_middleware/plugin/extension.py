@@ -336,14 +336,16 @@ class DedupExtension(SharedState):
         self.passing.clear()
         self._close_files()
         self.deduplication = None
-        stats = self.crawler.stats.get_stats().items()
-        numbers = {name.removeprefix("dedup/"): value for name, value in stats if name.startswith("dedup/")}
+        stats = self.crawler.stats.get_stats()
+        numbers = {name.removeprefix("dedup/"): value for name, value in stats.items() if name.startswith("dedup/")}
         # `scrapy dedup stats` counts the records; a stats collector of the project's own may count otherwise.
         numbers |= deduplication.recorder.counts.numbers
         summary = messages.at_end(opened, numbers, is_away=deduplication.awaits_store)
         logger.info(summary, extra={"spider": self.crawler.spider})
         # Without the keys that are wanted, pages are judged that should not be: to set the right key comes first.
-        is_keyless = deduplication.keyed.keys.are_missing and numbers.get("items/kept")
+        # Items of `start()` are of no page, and Scrapy alone counts them.
+        has_items = stats.get("item_scraped_count", 0) > numbers.get("items/released", 0) or numbers.get("items/kept")
+        is_keyless = deduplication.keyed.keys.are_missing and has_items
         first = messages.no_key(opened.config.key) if is_keyless else mostly_unchecked(numbers)
         for warning in (first, messages.originals_pending(numbers)):
             if warning is not None:
