@@ -228,6 +228,17 @@ def test_what_a_key_had_before_its_latest_crawl_is_a_change(site, crawl):
     assert [r["changes"]["values"] for r in outcome.records if r["key"]] == [[("name", "Lamp II", "Lamp")]]
 
 
+def test_a_value_is_kept_for_a_feed_that_has_another_value_of_its_key(site, crawl):
+    one, two = ({f"{name}.jsonl": {"format": "jsonlines"}} for name in ("one", "two"))
+    one["one.jsonl"]["item_classes"] = ["builtins.dict"]
+    dear = {**LAMP, "name": "Lamp II"}
+    for feeds, items in ((one, [LAMP]), (two, [LAMP, dear]), (one, [dear])):
+        settings = KEY | {"DEDUP_UNCHANGED": "drop", "FEEDS": feeds}
+        outcome = crawl(ROWS, urls=rows(site, "/one", *items), settings=settings, folder="a", afresh=True)
+    lines = (outcome.folder / "one.jsonl").read_text().splitlines()
+    assert [json.loads(line)["name"] for line in lines] == ["Lamp", "Lamp II"]
+
+
 @pytest.mark.parametrize("action", ["tag", "dry-run"])
 def test_tags_and_dry_runs_show_what_a_drop_does(site, crawl, action):
     url = rows(site, "/one", LAMP, LAMP, KETTLE)

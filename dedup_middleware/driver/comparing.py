@@ -97,6 +97,10 @@ def item_verdict(
 def _own(visit: Visit, index: Index) -> StoredPage | None:
     if visit.claim.stored is None or visit.claim.page is None or not visit.claim.stored.pending:
         return visit.claim.stored
+    if visit.claim.page.is_keyed:
+        # The place of its key may have other values, which other feeds have.
+        digest = visit.claim.page.fingerprint.digest
+        return next((known for known in visit.verdict.known if known.digest == digest), None)
     return next((page for page in index.same(visit.claim.page.all_identities) if page.original is None), None)
 
 
