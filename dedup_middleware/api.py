@@ -251,7 +251,7 @@ class Deduplicator:
         return self._read
 
     def _check_item(self, item: Any) -> None:
-        """Raise :class:`ConfigError` if *item* is none, and `StoreError` if the store is closed."""
+        """Raise :class:`ConfigError` if *item* is of no class of items, and `StoreError` if the store is closed."""
         if item is not None and not is_item(item):
             raise ConfigError(
                 f"item = {shown(item)} is not an item", "use a dict, or an attrs, dataclass, pydantic or Scrapy item"

@@ -410,7 +410,7 @@ class TestProcesses:
 
     @pytest.mark.parametrize("processes", [1, 3])
     def test_a_site_is_divided_evenly(self, tmp_path, processes) -> None:
-        """By pages: an archive of one site is the most common one."""
+        """By pages: an archive of a single site is the most common one."""
         pages = [{"url": f"http://a.example/{n}", "html": article("Own", story(n % 60))} for n in range(130)]
         files, job = [written(tmp_path, pages)], Job(config(), Header.new("clauses-2"), "run")
         with engine(None, files, tmp_path) as tables:

@@ -1,7 +1,7 @@
 """Compares `scrapy dedup batch`, in one process, several, and on Spark, with `Deduplicator`.
 
 Usage: python tests/benchmarks/batch.py [--pages 10000 100000] [--one-site] [--cores 1 2] [--spark MASTER] [CORPUS...]
-The command makes archives of so many pages (`made_archive.py`), all of one site with ``--one-site``, or takes labelled
+The command makes archives of so many pages (`made_archive.py`), all on one site with ``--one-site``, or takes labelled
 corpora (`corpus.py`), and prints one JSON object for each: pages a second of wall time from the files to the last
 verdict, with verdicts, clusters and store written by ``batch`` on so many cores and by ``spark`` (only with
 ``--spark``, and with the start of Spark), and milliseconds of CPU a page, of all processes but those of Spark; the
