@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.page_changes import changes_of
 from dedup_middleware.checks.proof import Proof, Prover
+from dedup_middleware.checks.recrawl import changes_since, earlier_match, has_named, is_eligible, may_drop, moved_from
 from dedup_middleware.checks.subject import Subject, is_same_page, relation_of
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import host_of
-from dedup_middleware.index.candidates import MAX_MATCHES, Candidates, containment, has_enough, match_of
+from dedup_middleware.index.candidates import MAX_MATCHES, Candidates, has_enough, match_of
 from dedup_middleware.index.lookup import Distinctive
-from dedup_middleware.model import Changes, Match, Rejection, Verdict, VerdictKind, is_cut
+from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -79,18 +79,13 @@ class Detector:
     """The kinds of the crawl's feeds: originals that have reached them all are preferred."""
 
     @property
-    def threshold(self) -> float:
-        """Least share of a subject's text in the original of a duplicate, above 0.5 and up to 1."""
-        return self.rules.threshold
-
-    @property
     def prover(self) -> Prover:
         """What compares a subject with an original; of what is not even related, no record names the edits."""
         return Prover(self.index, self.hash_clause, self.rules, RELATED_THRESHOLD)
 
     @property
     def _find(self) -> Candidates:
-        return Candidates(self.index, self.hash_clause, self.threshold)
+        return Candidates(self.index, self.hash_clause, self.rules.threshold)
 
     def check(self, page: Page) -> Verdict:
         """Return the provisional verdict on *page*: a ``duplicate`` with candidates is still to be judged.
@@ -157,12 +152,13 @@ class Detector:
         if known is None or known.features is None or self.index.leading_to(page):
             return None
         if known.original is None:
-            return Verdict(VerdictKind.UNCHANGED) if self._is_eligible(known, page) else None
+            return Verdict(VerdictKind.UNCHANGED) if is_eligible(self.index, known, page) else None
         # Of little text, or of another detector, the store does not have what the verdict rests on.
         is_known = known.exact_digest and self.index.beside is None
-        verdict = self._still_duplicate(page, known) if is_known else None
-        if verdict is None or verdict.match is None or self._has_named(verdict.match.original, page):
+        match = earlier_match(self.index, page, known, self.least_score) if is_known else None
+        if match is None or has_named(self.index, match.original, page):
             return None
+        verdict = Verdict(VerdictKind.DUPLICATE, match, self._how(page, match))
         return verdict if self.preferences.applied(page, verdict) is verdict else None
 
     def check_pair(self, page: Page, candidate: Match, distinctive: Distinctive) -> Verdict:
@@ -181,7 +177,7 @@ class Detector:
     @property
     def least_score(self) -> float:
         """The least score of a duplicate."""
-        return self.threshold
+        return self.rules.threshold
 
     def to_stored(self, page: Page, verdict: Verdict) -> Page:
         """Return *page* as it is stored: posting lists of clauses that its match has too lead to the match only.
@@ -193,52 +189,32 @@ class Detector:
             page = replace(page, former=verdict.moved.identities)
         if match is not None and verdict.reason == Reason.PREFERRED:
             return replace(page, replaces=match.original)
-        return page if match is None else page.near(match, self.threshold)
+        return page if match is None else page.near(match, self.rules.threshold)
 
     # --- provisional
 
     def _check(self, page: Page) -> Verdict:
         found = self.index.look_up(page)
         verdict = self._check_found(page, found)
-        moved = self._moved(page, found, verdict)
+        moved = moved_from(self.index, page, found, verdict.candidates, self.rules.threshold)
         if moved is None:
             return verdict
         page = replace(page, former=moved.identities)
         return replace(self._check_found(page, self.index.look_up(page)), moved=moved)
 
-    def _moved(self, page: Page, found: Found, verdict: Verdict) -> StoredPage | None:
-        """Return *page* as it is stored under another URL, which leads here now, or named this one as canonical.
-
-        A page that this crawl has met under the other URL is still there.
-        """
-        if any(own.original is None for own in found.own):
-            return None
-        named = [match.original for match in verdict.candidates if self._has_named(match.original, page)]
-        for known in (*self.index.leading_to(page), *named):
-            is_alike = containment(page.fingerprint.weights, known.hashes) >= self.threshold
-            has_text = is_alike or known.digest == page.fingerprint.digest
-            if has_text and not known.pending and self._is_eligible(known, page):
-                return known
-        return None
-
-    def _has_named(self, known: StoredPage, page: Page) -> bool:
-        """Return whether *known*, which this crawl has not met, named the URL of *page* as its canonical one."""
-        is_met = known.run == page.run or self.index.open_claims.is_kept_again(known.number)
-        return known.canonical in page.identities and not is_met
-
     def _check_found(self, page: Page, found: Found) -> Verdict:
-        changes = self._changes(page, found.own)
+        changes = changes_since(self.index, page, found.own)
         if changes is not None and not changes:
             return Verdict(VerdictKind.UNCHANGED)
-        unchanged = [stored for stored in found.own if stored.digest == page.fingerprint.digest]
         numbers = [stored.number for stored in found.own]
-        verdict = None
-        for stored in unchanged:
-            verdict = verdict or (None if stored.original in numbers else self._still_duplicate(page, stored))
+        unchanged = [stored for stored in found.own if stored.digest == page.fingerprint.digest]
+        dropped = (each for each in unchanged if each.original not in numbers)
+        earlier = (earlier_match(self.index, page, each, self.least_score) for each in dropped)
+        match = next(filter(None, earlier), None)
         fresh = self._check_text(page, found)
-        if verdict is not None and verdict.match is not None:
-            others = [m for m in fresh.candidates if m.original.number != verdict.match.original.number]
-            fresh = replace(verdict, candidates=(verdict.match, *others))
+        if match is not None:
+            others = [each for each in fresh.candidates if each.original.number != match.original.number]
+            fresh = Verdict(VerdictKind.DUPLICATE, match, self._how(page, match), candidates=(match, *others))
         if changes is None:
             return fresh
         if fresh.kind is VerdictKind.UNCHECKED:
@@ -246,25 +222,6 @@ class Detector:
             fresh = Verdict(VerdictKind.NEW)
         kind = fresh.kind if fresh.kind is VerdictKind.DUPLICATE else VerdictKind.CHANGED
         return replace(fresh, kind=kind, changes=changes)
-
-    def _changes(self, page: Page, own: Iterable[StoredPage]) -> Changes | None:
-        """Return what has changed on *page* since the store got it; ``None`` if it has no text of its *own*.
-
-        Of a page that was dropped, only a change counts: what has not changed is still to be compared with others.
-        """
-        known = [each for each in own if self._is_eligible(each, page)]
-        stored = min(known, key=lambda each: each.original is not None, default=None)
-        if stored is None:
-            return None
-        is_equal = stored.digest == page.fingerprint.digest
-        if page.source or stored.source or page.fingerprint.is_whole or stored.pending:
-            # Of an item, and of little text, only digests are known.
-            return Changes() if is_equal and stored.original is None else None
-        # Of a page with several items, the store has their text.
-        has_text = stored.exact_digest and not (is_equal and stored.original is not None)
-        text = self.index.text(stored.number) if has_text else None
-        found = changes_of(page, stored, text, is_cut=text is not None and is_cut(text))
-        return found if found or stored.original is None else None
 
     def _check_text(self, page: Page, found: Found) -> Verdict:
         if page.fingerprint.is_whole:
@@ -283,7 +240,7 @@ class Detector:
         related: Match | None = None
         for match in candidates:
             original = match.original
-            if not self._may_drop(original, page) or (page.source and original.source == page.source):
+            if not may_drop(self.index, original, page) or (page.source and original.source == page.source):
                 continue
             if self._may_contain(page, match, distinctive):
                 found.append(replace(match, counted=distinctive.beside(original)))
@@ -352,30 +309,10 @@ class Detector:
             return Reason.NEAR_MATCH
         return Reason.CROSS_HOST if host_of(page.url) != host_of(match.original.url) else ""
 
-    def _may_drop(self, original: StoredPage, page: Page) -> bool:
-        return self._is_eligible(original, page) and not self.index.open_claims.is_outdated(original.number)
-
-    def _is_eligible(self, original: StoredPage, page: Page) -> bool:
-        has_reach = self.index.eligibility.has(original, page.run)
-        return has_reach and not self.index.overrides.mark(page.identities, original.identities)
-
     def _rank(self, original: StoredPage) -> tuple[bool, bool]:
         """Return how good an original is: the greater, the better, and ``(True, True)`` is the best."""
         is_preferred = not self.preferences.preferred or self.preferences.include(original.url)
         return is_preferred, original.kept.has_reached(self.feeds)
-
-    def _still_duplicate(self, page: Page, own: StoredPage) -> Verdict | None:
-        """Return the verdict of an earlier crawl if neither the page nor its original has changed.
-
-        What is boilerplate changes as a store grows; a recrawl must not keep other pages for that.
-        """
-        original = self.index.page(own.original) if own.original is not None else None
-        if original is None or not original.is_original_of(own) or own.score < round(self.least_score, 4):
-            return None
-        if not self._may_drop(original, page):
-            return None
-        match = Match(original, own.score, original.hashes & page.fingerprint.weights.keys())
-        return Verdict(VerdictKind.DUPLICATE, match, self._how(page, match))
 
 
 def _shows_same(page: Page, original: StoredPage) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.page_changes import changes_between, with_values
+from dedup_middleware.checks.recrawl import is_eligible
 from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.model import KEYED, Changes, Fingerprint, ItemContent, Match, Page, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -55,7 +56,7 @@ def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool
     *is_earlier* returns whether only earlier crawls have kept a stored page.
     """
     known = (*index.kept_at(page.identities[:2]),)
-    eligible = [each for each in known if _is_eligible(each, page, index)]
+    eligible = [each for each in known if is_eligible(index, each, page)]
     same = [each for each in eligible if each.digest == page.fingerprint.digest]
     here = [each for each in eligible if each.pending or not is_earlier(each)]
     # What is durable comes first.
@@ -85,10 +86,6 @@ def claim_keyed(page: Page, verdict: Verdict, index: Index) -> tuple[Page, Store
     key, values, _ = page.identities
     page = replace(page, identities=(values if verdict.reason == Reason.KEY_GIVEN_TWICE else key,))
     return page, index.claim(page)
-
-
-def _is_eligible(known: StoredPage, page: Page, index: Index) -> bool:
-    return index.eligibility.has(known, page.run) and not index.overrides.mark(page.identities, known.identities)
 
 
 def _changes(content: ItemContent, before: StoredPage, index: Index) -> Changes:
