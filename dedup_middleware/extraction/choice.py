@@ -173,6 +173,14 @@ def _around(node: int, parents: Sequence[int]) -> list[int]:
     return around
 
 
+def _end(node: int, parents: Sequence[int]) -> int:
+    """Return the index after the last element inside *node*."""
+    end = node + 1
+    while end < len(parents) and parents[end] >= node:
+        end += 1
+    return end
+
+
 def _signs(page: PageBlocks) -> list[int]:
     """Return the signs of each element of *page*. Of elements that call themselves the main text, the innermost does.
 
@@ -218,13 +226,13 @@ class _WeighedPage:
         page, weights, levels, parents = self.page, self.weights, self.levels, self.page.parents
         heaviest, texts = self._container()
         container, sections = self._document(heaviest)
-        document = range(container, self._end(container))
+        document = range(container, _end(container, parents))
         alike = self._set_alike(container)
         if self.held[0] - self.held[container] >= SPREAD * texts[container]:
             container = self._spread(alike, container)
         for node in (*sections, *takewhile(container.__lt__, _around(heaviest, parents))):
             self.signs[node] = 0
-        end = self._end(container)
+        end = _end(container, parents)
         pruned = self._pruned(container, end)
         inside = [container <= b.node < end and (b.node not in pruned or i in alike) for i, b in enumerate(page.blocks)]
         candidates = self._candidates(inside)
@@ -250,7 +258,7 @@ class _WeighedPage:
                 shown[block.node] += min(block.size, SATURATION)
         _summed(shown, parents)
         container = next(node for node in _around(heaviest, parents) if shown[node] >= NEARLY_ALL * shown[0])
-        inside = range(container, self._end(container))
+        inside = range(container, _end(container, parents))
         places = [i for i, block in enumerate(self.page.blocks) if block.node in inside and not frame[block.node]]
         blocks = [self.page.blocks[i] for i in places]
         linked = sum(block.size * block.linked for block in blocks)
@@ -417,20 +425,14 @@ class _WeighedPage:
             inside += 1
         return ""
 
-    def _end(self, node: int) -> int:
-        """Return the index after the last element inside *node*."""
-        parents, end = self.page.parents, node + 1
-        while end < len(parents) and parents[end] >= node:
-            end += 1
-        return end
-
     def _set_alike(self, container: int) -> set[int]:
         """Return the indices of the blocks in boilerplate that are set as the text in the *container* is.
 
         The replies of a thread are set as its first post is; the comments below an article are not. A format without
         any class shows nothing.
         """
-        blocks, levels, end, base = self.page.blocks, self.levels, self._end(container), self.levels[container]
+        blocks, levels, base = self.page.blocks, self.levels, self.levels[container]
+        end = _end(container, self.page.parents)
         in_boilerplate = [i for i, block in enumerate(blocks) if levels[block.node] > base]
         if not in_boilerplate:
             return set()
