@@ -1,6 +1,7 @@
 """Crawls random sites by random spiders and ends the crawls in random ways, and examines what was lost.
 
-Usage: python tests/benchmarks/campaign.py [--scenarios 300] [--seed 1] [--store leveldb] [--kills] [--control]
+Usage: python tests/benchmarks/campaign.py [--scenarios 300] [--seed 1] [--store leveldb] [--kills] [--keyed]
+           [--control]
 A scenario is one site, one store and one kind of feed: stories with copies, edits, redirects and errors; callbacks and
 pipelines that fail, drop and replace; pages with several items; two to four crawls of two spiders, which end by
 themselves, by SIGKILL or by SIGTERM, with and without JOBDIR; and between them pages that are allowed or forgotten. The
@@ -11,6 +12,9 @@ the last is killed.
 Each paragraph that a dropped item had must be where such items belong: in a feed, or, where no feed takes them, in what
 has left the pipelines. Dropped items that the store has do not count, so that a drop must rest on something that was
 kept. In a feed that each crawl overwrites, what the last crawl dropped must be in its feed.
+
+With ``--keyed``, items have a key, a text and a price, and in most scenarios those of unchanged keys are dropped: all
+values of a dropped item, not its paragraphs, must be where such items belong.
 
 ``--control`` lets drops rest on claims that are open: it must lose.
 
@@ -83,9 +87,10 @@ CALLBACKS = ["parse"] * 9 + [
 class Scenario:
     """One site, and what a seed makes of it."""
 
-    def __init__(self, seed: int, store: str, feed: str, *, kills: bool, is_control: bool) -> None:
+    def __init__(self, seed: int, store: str, feed: str, options: argparse.Namespace) -> None:
         self.chance = random.Random(f"{seed} {store} {feed}")
-        self.store, self.feed, self.kills, self.is_control = store, feed, kills, is_control
+        self.store, self.feed = store, feed
+        self.kills, self.keyed, self.is_control = options.kills, options.keyed, options.control
         self.site = Site()
         self.paragraphs: dict[str, set[str]] = {}
         """Of each URL."""
@@ -100,7 +105,7 @@ class Scenario:
     def _add_story(self, number: int) -> None:
         chance, told = self.chance, (zh_story if number % 3 == 0 else story)(number)
         parts = [[*told[:3]], [*told[3:]]]
-        has_parts = chance.random() < 0.2
+        has_parts = not self.keyed and chance.random() < 0.2
         for copy in range(chance.randint(1, 4)):
             text = [*told]
             if chance.random() < 0.15:
@@ -111,7 +116,9 @@ class Scenario:
             self.paragraphs[url] = {*told} if has_parts else {*text}
             self.kinds[url] = kind = chance.choice(["dict", "dict", "dataclass"]) if not has_parts else "dict"
             step: dict[str, Any] = {"url": url, "cb_kwargs": {"kind": kind, "fate": chance.choice(FATES)}}
-            if has_parts:
+            if self.keyed:
+                step["cb_kwargs"] |= {"text": "\n".join(text), "price": chance.choice("1112")}
+            elif has_parts:
                 step = {"url": url, "callback": "parse_parts"}
             elif (callback := chance.choice(CALLBACKS)) != "parse":
                 step = {"url": url, "callback": callback}
@@ -145,6 +152,8 @@ class Scenario:
             settings["DEDUP_EXPIRE_AFTER"] = 30
         if chance.random() < 0.3:
             settings["JOBDIR"] = "job"
+        if self.keyed:
+            settings |= {"DEDUP_KEY": ["title"], "DEDUP_UNCHANGED": chance.choice(["keep", "drop", "drop"])}
         if self.is_control:
             settings["EXTENSIONS"] = {"fault_injection.DropsOnClaims": 0}
         return settings
@@ -239,6 +248,8 @@ class Scenario:
         return Counter(drops=len(dropped), lost=sum(number for _, number in lost))
 
     def _paragraphs(self, item: dict[str, Any]) -> set[str]:
+        if self.keyed:
+            return {json.dumps([item["title"], item["price"], item["text"]])}
         if text := item.get("text"):
             return {paragraph for paragraph in self.pool if paragraph in text}
         return self.paragraphs[item["url"]]
@@ -278,6 +289,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", choices=STORES)
     parser.add_argument("--kills", action="store_true")
+    parser.add_argument("--keyed", action="store_true")
     parser.add_argument("--control", action="store_true")
     options = parser.parse_args()
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -290,9 +302,7 @@ def main() -> None:
         stack.enter_context(forked_crawls())
         for number in range(options.scenarios):
             store, feed = pairs[number % len(pairs)]
-            scenario = Scenario(
-                options.seed * 10_000 + number, store, feed, kills=options.kills, is_control=options.control
-            )
+            scenario = Scenario(options.seed * 10_000 + number, store, feed, options)
             sums[store, feed].update(scenario.run(server))
             show(sum(sums.values(), Counter()), to=sys.stderr, scenario=number)
     for (store, feed), seen in sorted(sums.items()):
