@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from dedup_middleware.common.budget import MAX_MILLISECONDS, UncheckableError, page_budget
 from dedup_middleware.common.urls import as_requested, identities_near, url_identity, without_secrets
-from dedup_middleware.driver.opening import deduplication_of, new_crawl, open_at_once
+from dedup_middleware.driver.deduplicator import Deduplication
+from dedup_middleware.driver.opening import new_crawl, open_at_once
 from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from typing_extensions import Required, Self, Unpack
 
     from dedup_middleware.checks.detector import Examined
-    from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.records.file import Record
@@ -126,7 +126,7 @@ class Deduplicator:
         self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._deduplication = deduplication_of(self._opened, new_crawl(), _Listener())
+        self._deduplication = Deduplication(self._opened, new_crawl(), _Listener())
         self._read: Reading | None = None
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -235,8 +235,8 @@ class Deduplicator:
             self._check_item(item)
             shown = without_secrets(PageContent.of(url, html, content).requested_url, redact=self._config.redact_query)
             page = Visit.unchecked(shown, "", Action.DROP)
-            if (key := self._deduplication.keyed.key_of(page, item)) is not None:
-                return item, self._deduplication.keyed.check(page, item, key)
+            if (visit := self._deduplication.verdicts.check_keyed(page, item)) is not None:
+                return item, visit
         read = self._reading(url, html, item, content)
         text = {} if read.page is None else as_item(read.page, self._config.item_fields)
         return text if item is None else item, read.checked(self._deduplication, Action.DROP)
@@ -510,6 +510,6 @@ def _looking(config: Config) -> Iterator[Deduplication]:
     opened = open_at_once(replace(config, log=None), looks=True)
     try:
         with refusals.translated(opened.store.uri, "read", refusals.of_value):
-            yield deduplication_of(opened, new_crawl(), _Listener())
+            yield Deduplication(opened, new_crawl(), _Listener())
     finally:
         opened.store.close()

@@ -17,21 +17,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.claiming import Claims
 from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
-from dedup_middleware.driver.earlier import EarlierCrawls
-from dedup_middleware.driver.keyed import KeyedItems
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
-from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.items.reading import ItemCheck
-from dedup_middleware.model import Action, Rejection, Unchanged, VerdictKind
+from dedup_middleware.model import Action, Rejection, Unchanged, VerdictKind, now
 from dedup_middleware.reasons import Reason
+from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.stores import refusals
+from dedup_middleware.version import __version__
 from dedup_middleware.visits.drops import Drops, Written
 from dedup_middleware.visits.page_reader import PageReader
 from dedup_middleware.visits.states import Claim, Event, Output, after
@@ -40,73 +40,76 @@ from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdi
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.driver.opening import Resources
     from dedup_middleware.errors import DedupError
-    from dedup_middleware.extraction import Extractor
-    from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.model import Match
-    from dedup_middleware.records.crawl_lines import CrawlLine
-    from dedup_middleware.records.file import RecordLog
-    from dedup_middleware.settings import Config
     from dedup_middleware.visits.durability import DiskWaits, Flush
     from dedup_middleware.visits.visit import Listener
 
 
 class Deduplication:
-    """The pages and items of one crawl, *run*, with the settings in *config*."""
+    """The pages and items of one crawl, *run*, with what was *opened* for it."""
 
-    def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
+    def __init__(  # noqa: PLR0913 - what only a crawl has, by name
         self,
-        config: Config,
-        *,
+        opened: Resources,
         run: str,
-        detector: Detector,
-        fingerprint: Fingerprinter,
-        extract: Extractor = weighted_dom,
-        log: RecordLog | None,
-        begin: CrawlLine | None = None,
         listener: Listener,
+        *,
+        jobdir: str = "",
+        feeds: frozenset[str] = frozenset(),
         flush: Flush | None = None,
         disks: DiskWaits | None = None,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         feeds_end_late: Callable[[], bool] = lambda: False,
-        jobdir: str = "",
     ) -> None:
-        """Check with *detector* and report to *listener*.
+        """Report to *listener*; later processes go on with a crawl that has a *jobdir*, which is its name.
 
-        *begin* is the first line of its records. *flush* and *disks* are for `Durability`; *feeds_wanting* returns the
-        kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends. Later
-        processes go on with a crawl that has a *jobdir*, which is its name.
+        *feeds* are the kinds of the crawl's feeds, of which *feeds_wanting* returns those that want an item, and
+        *feeds_end_late* whether one is on disk only when it ends. *flush* and *disks* are for `Durability`.
         """
-        self.run = run
-        self.spider = config.spider or ""
-        self.detector = detector
-        self.index = detector.index
+        config, fingerprint = opened.config, opened.fingerprint
+        self.run, self.jobdir, self.spider = run, jobdir, config.spider or ""
+        self.index, self.listener, self.guard = opened.index, listener, _Guard(self.fail)
+        preferences = Preferences(config.preferred)
+        detector = Detector(self.index, fingerprint.hash, config.rules, preferences, feeds)
+        self.detector: Detector = detector if self.index.beside is None else self.index.beside.detector(detector)
+        self.store_failure: Reason | None = None
+        """Why the store can not be used, once that is so: then pages are unchecked."""
+        self.has_failed = False
+        """Whether something has failed: from then on nothing is dropped, and nothing made durable."""
         self.awaits_store = False
         """Whether the only failure is a store that is away."""
-        self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
+        self.reader = PageReader(run, fingerprint, opened.extract, self.index.beside, self.fail)
         self.item_check = ItemCheck(fingerprint, config.max_bytes, config.item_fields)
-        self._listener = listener
-        self._items = ItemClasses(listener)
-        self.drops = Drops(self.index, self._items, config, run, jobdir)
+        self.keys = ItemKeys(self.spider, config.key)
+        self._classes = ItemClasses(listener)
+        self.drops = Drops(self.index, self._classes, config, run, jobdir)
         self.feeds_wanting = feeds_wanting
         self._feeds_end_late = feeds_end_late
         # Whether the items of unchecked pages are checked as pages.
         self._items_are_pages = config.spider is not None and bool(config.item_fields)
-        self.jobdir = jobdir
-        claims: dict[int, Visit] = {}
-        self._earlier = EarlierCrawls(run, self.index, claims.keys())
-        self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
-        self.keyed = KeyedItems(run, ItemKeys(self.spider, config.key), self.item_check, self.verdicts.check)
-        self.claims = Claims(claims, detector, self.verdicts, self.drops, listener, self.fail, flush=flush, disks=disks)
+        # What is in memory needs no disk.
+        self.claims = Claims(self, flush=None if opened.trouble else flush, disks=disks)
+        self.verdicts = Verdicts(self)
         self.recorder = Recorder(
-            *(self.spider, run, log, listener, self.fail),
+            *(self.spider, run, opened.log, listener, self.fail),
             hash_clause=fingerprint.hash,
-            preferences=detector.preferences,
-            begin=begin,
+            preferences=preferences,
+            begin=CrawlLine(
+                event="begin",
+                time=now(),
+                spider=self.spider,
+                crawl=run,
+                project=config.bot,
+                version=__version__,
+                settings=config.changed,
+                scope=config.scope.value,
+                has_new=config.log_has_new,
+            ),
             find=lambda identity: self.index.find([identity]),
-            is_earlier=self._earlier.have_kept,
+            is_earlier=self.verdicts.is_earlier,
         )
 
     def enter(self, visit: Visit) -> None:
@@ -129,7 +132,7 @@ class Deduplication:
         it *may not wait*, it is kept instead.
         """
         visit.items.output = after(visit.items.output, Event.PROCESS)
-        if self.keyed.key_of(visit, item) is not None:
+        if self.verdicts.key_of(visit, item) is not None:
             visit.items.keyed += 1
             return [Decision(Fate.CHECK, item)]
         may_drop = visit.items.is_sound and visit.items.output is Output.FLOWS
@@ -150,17 +153,15 @@ class Deduplication:
                 found = None
         visit.items.processed += 1
         if found is None:
-            again = self._of_unchanged(visit, item) if may_drop and not self.verdicts.has_failed else []
+            again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
             return again or self._keep_all(visit, item)
         return self._of_duplicate(visit, item, found)
 
     def _was_dropped(self, visit: Visit, item: Any) -> bool:
         """Return whether an *item* of a duplicate that was not read was dropped before, as it would be now."""
-        try:
-            return not self.verdicts.has_failed and self.drops.note_again(visit, item, self.feeds_wanting(item))
-        except TROUBLE as error:
-            self.fail(error)
-            return False
+        with self.guard:
+            return not self.has_failed and self.drops.note_again(visit, item, self.feeds_wanting(item))
+        return False
 
     def _of_duplicate(self, visit: Visit, item: Any, found: ItemVerdict) -> list[Decision]:
         """Return what becomes of an *item* of a page that is a duplicate, by what its comparison has *found*."""
@@ -191,7 +192,7 @@ class Deduplication:
 
     def _compare(self, visit: Visit, item: Any, *, is_compared: bool) -> ItemVerdict | None:
         """Return `check_item`; ``None`` if the original of the duplicate, or what it gives, is not durable yet."""
-        if visit.original_is_pending and not visit.verdict.candidates and not self.verdicts.has_failed:
+        if visit.original_is_pending and not visit.verdict.candidates and not self.has_failed:
             return None
         before = visit.verdict
         found = self.check_item(visit, item if is_compared else None)
@@ -202,11 +203,11 @@ class Deduplication:
         is_open = found.repeats is False or any(
             self.index.open_claims.gives_other_items(m.original.number) for m in open_
         )
-        if is_open and open_ and not self.verdicts.has_failed:
+        if is_open and open_ and not self.has_failed:
             visit.verdict = replace(before, match=open_[0])
             return None
         visit.verdict = found.verdict
-        if visit.original_is_pending and not self.verdicts.has_failed:
+        if visit.original_is_pending and not self.has_failed:
             return None
         if not visit.is_duplicate:
             self.claims.claim(visit, check=True)
@@ -224,8 +225,15 @@ class Deduplication:
             # No item has come.
             visit.verdict = self.check_item(visit, None).verdict
             visit.verdict = replace(visit.verdict, candidates=())
-        if is_complete and (visit.items.held or visit.claim.item_texts) and visit.verdict.kind is VerdictKind.UNCHANGED:
-            self._compare_with_itself(visit)
+        may_drop = visit.items.is_sound and not self.has_failed
+        if (
+            is_complete
+            and may_drop
+            and visit.verdict.kind is VerdictKind.UNCHANGED
+            and (visit.items.held or visit.claim.item_texts)
+        ):
+            with self.guard, suppress(UncheckableError), visit.budget:
+                compare_with_itself(self, visit)
         while visit.items.held:
             item = visit.items.held[0]
             decision = self._repeated(visit, item) or self._keep(visit, item)
@@ -248,8 +256,8 @@ class Deduplication:
         """Return `item_verdict` on an *item* of a duplicate. It is kept if it cannot be read, or if the store fails."""
         try:
             if item is None:
-                return page_verdict(visit, self.detector)
-            return item_verdict(visit, item, self.detector, self.item_check, self.feeds_wanting)
+                return page_verdict(self, visit)
+            return item_verdict(self, visit, item)
         except UncheckableError as error:
             return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
         except TROUBLE as error:
@@ -281,7 +289,7 @@ class Deduplication:
         if visit.action is Action.TAG or (
             visit.unchanged is Unchanged.TAG and visit.verdict.kind is VerdictKind.UNCHANGED
         ):
-            self._items.tag(visit, item, repeats=repeats)
+            self._classes.tag(visit, item, repeats=repeats)
         return Decision(Fate.KEEP, item)
 
     def _repeated(self, visit: Visit, item: Any) -> Decision | None:
@@ -290,7 +298,7 @@ class Deduplication:
         ``None`` if it is kept: its page is not a duplicate of the same original any more, or something fails. If the
         action of *visit* is another, nothing is written, by the same steps: so a dry run and tags show what a drop is.
         """
-        if not visit.items.is_sound or self.verdicts.has_failed or not visit.is_duplicate:
+        if not visit.items.is_sound or self.has_failed or not visit.is_duplicate:
             return None
         if (data := self.drops.encode(item)) is None:
             if not (visit.items.dropped or visit.items.would_drop or visit.items.tagged):
@@ -316,16 +324,6 @@ class Deduplication:
             self.claims.claim(visit)
         return None
 
-    def _compare_with_itself(self, visit: Visit) -> None:
-        try:
-            if visit.items.is_sound and not self.verdicts.has_failed:
-                with visit.budget:
-                    compare_with_itself(visit, self.index, self.item_check, self.feeds_wanting, self.run)
-        except UncheckableError:
-            pass
-        except TROUBLE as error:
-            self.fail(error)
-
     def _write_drop(self, visit: Visit, before: Match | None, item: Any, data: bytes) -> Written | None:
         """Write the drop, if the action is one; ``None`` if the match *before* does not stand, and the item is kept."""
         self.verdicts.renew_if_stale(visit)
@@ -344,11 +342,9 @@ class Deduplication:
             visit.items.would_drop = 0
         self.recorder.finished(visit)
         if visit.read is not None:
-            self._listener.count("unread", 1)
-        try:
+            self.listener.count("unread", 1)
+        with self.guard:
             self.drops.remember_undropped(visit)
-        except TROUBLE as error:
-            self.fail(error)
 
     def released_item_left(self, item: DroppedItem, feeds: frozenset[str] | None = None) -> None:
         """Note that a released *item* has left the pipelines: it leaves the store, once that is durable.
@@ -360,58 +356,65 @@ class Deduplication:
 
     def redirected(self, urls: Iterable[str], end: str) -> None:
         """Note that *urls* lead to the URL *end* now: the pages that were there are gone, or have moved there."""
-        try:
+        with self.guard:
             self.index.lead_elsewhere(map(url_identity, urls), url_identity(end), self.run)
-        except TROUBLE as error:
-            self.fail(error)
 
     def gone(self, url: str, identities: Collection[bytes]) -> None:
         """Note that the page at *url* is gone: it owns nothing."""
-        try:
+        with self.guard:
             stored = self.index.same(identities)
             self.index.remove([page.number for page in stored if page.original is None], self.run)
-        except TROUBLE as error:
-            self.fail(error)
-            return
-        if stored:
-            self.recorder.gone(url)
+            if stored:
+                self.recorder.gone(url)
 
     def resume_from(self, before: Deduplication) -> None:
         """Go on with what *before* has kept and counted, in the same crawl, until its store was away."""
         keys = self.claims.resume_from(before.claims)
         self.recorder.resume_from(before.recorder)
-        self._earlier.resume_from(before._earlier)
-        try:
+        self.verdicts.resume_from(before.verdicts)
+        with self.guard:
             self.index.atomically(self.index.dropped.adopt, keys, before.index.dropped.holder)
-        except TROUBLE as error:
-            self.fail(error)
 
     def close(self) -> None:
         """Make durable what has left the pipelines; close the records."""
         self.claims.void_open()
-        try:
+        with self.guard:
             self.claims.durability.end()
-            if self.verdicts.store_failure is None:
+            if self.store_failure is None:
                 # Items have been released since the last drop, so that more dropped items may be removed.
                 self.drops.make_room(0)
-        except TROUBLE as error:
-            self.fail(error)
-        self._earlier.end()
+        self.verdicts.end()
         self.recorder.close()
 
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""
         if isinstance(error, UnreadableError):
             error = refusals.corrupt(self.index.store.uri, str(error))
-        if self.verdicts.store_failure is None and isinstance(error, StoreError):
+        if self.store_failure is None and isinstance(error, StoreError):
             is_away = isinstance(error, StoreAwayError)
-            self.verdicts.store_failure = Reason.STORE_UNREACHABLE if is_away else Reason.STORE_FAILED
+            self.store_failure = Reason.STORE_UNREACHABLE if is_away else Reason.STORE_FAILED
         # The return of the store does not mend another failure.
-        if self.verdicts.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
+        if self.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
             return
         self.awaits_store = isinstance(error, StoreAwayError)
-        self.verdicts.has_failed = True
+        self.has_failed = True
         self.claims.durability.fail()
-        self._listener.count("away" if self.awaits_store else "failures", 1)
-        self._listener.failed(error)
+        self.listener.count("away" if self.awaits_store else "failures", 1)
+        self.listener.failed(error)
         self.claims.void_open(also_delivered=not self.awaits_store)  # which is durable once the store is back
+
+
+class _Guard:
+    """A context that trouble ends without an error; *fail* gets it."""
+
+    def __init__(self, fail: Callable[[DedupError | UnreadableError], None]) -> None:
+        self._fail = fail
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, TROUBLE):
+            return False
+        self._fail(error)
+        return True

@@ -6,47 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.page_changes import changes_between, with_values
-from dedup_middleware.common.budget import Budget, UncheckableError
-from dedup_middleware.model import KEYED, Changes, Fingerprint, ItemContent, Match, Page, Verdict, VerdictKind
+from dedup_middleware.model import Changes, ItemContent, Match, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.visits.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dedup_middleware.index.index import Index
-    from dedup_middleware.items.keys import ItemKey, ItemKeys
-    from dedup_middleware.items.reading import ItemCheck
-    from dedup_middleware.model import StoredPage
-
-
-class KeyedItems:
-    """The items of the crawl *run* that have *keys*, each of which stands for a page."""
-
-    def __init__(self, run: str, keys: ItemKeys, check: ItemCheck, visit: Callable[..., Visit]) -> None:
-        """*check* reads them, and *visit* gives each a provisional verdict: see `Verdicts.check`."""
-        self.keys = keys
-        self._run, self._check, self._visit = run, check, visit
-
-    def key_of(self, visit: Visit, item: Any) -> ItemKey | None:
-        """Return the key of an *item* of the page of *visit*; ``None`` if it has none, or is not to be checked."""
-        is_on = visit.verdict.reason != Reason.SWITCHED_OFF and not visit.is_item
-        return self.keys.of(item) if is_on else None
-
-    def check(self, visit: Visit, item: Any, key: ItemKey) -> Visit:
-        """Return the visit of an *item* with this *key* of the page of *visit*, checked."""
-        try:
-            digest, content = self._check.exact(item, visit.url, key.paths)
-            url = visit.url.encode("utf8", "surrogatepass")
-            identities = key.identity, key.identity_with(digest), key.identity_with(digest, url)
-            exact = Fingerprint({}, digest)
-            page = Page(visit.url, identities, exact, (), self._run, source=KEYED, item_content=content)
-            found = self._visit(page, visit.action, Budget(), is_exempt=visit.is_exempt)
-        except UncheckableError as error:
-            found = Visit.unchecked(visit.url, error.reason, visit.action)
-        found.is_item, found.key, found.unchanged = True, key.text, visit.unchanged
-        return found
+    from dedup_middleware.model import Page, StoredPage
 
 
 def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool]) -> Verdict:
@@ -55,15 +22,19 @@ def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool
     *is_earlier* returns whether only earlier crawls have kept a stored page.
     """
     known = (*index.kept_at(page.identities[:2]),)
-    eligible = [each for each in known if _is_eligible(each, page, index)]
+    eligible = [
+        each
+        for each in known
+        if index.eligibility.has(each, page.run) and not index.overrides.mark(page.identities, each.identities)
+    ]
+    if not eligible:
+        return Verdict(VerdictKind.NEW, known=known)
     same = [each for each in eligible if each.digest == page.fingerprint.digest]
     here = [each for each in eligible if each.pending or not is_earlier(each)]
     # What is durable comes first.
     if of_crawl := sorted((each for each in same if each in here), key=lambda each: each.pending):
         return Verdict(VerdictKind.DUPLICATE, Match(of_crawl[0], 1.0, frozenset()), known=known)
     reason = Reason.KEY_GIVEN_TWICE if here else ""
-    if not eligible:
-        return Verdict(VerdictKind.NEW, known=known)
     latest = max(eligible, key=lambda each: each.kept.time)
     # What a key had before its latest crawl is not what it has.
     if any(each.kept.run == latest.kept.run for each in same):
@@ -74,21 +45,15 @@ def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool
     return Verdict(VerdictKind.CHANGED, reason=reason, changes=changes, known=known)
 
 
-def claim_keyed(page: Page, verdict: Verdict, index: Index) -> tuple[Page, StoredPage]:
-    """Open the claim of a keyed *page* with this *verdict*; return the page as it is stored, and its claim.
+def placed(page: Page, verdict: Verdict) -> Page:
+    """Return a keyed *page* with this *verdict* as it is claimed and stored: in the place of its key.
 
-    It takes the place of its key. The values that a crawl gives second have a place of their own, so that each
-    repetition of either is found.
+    The values that a crawl gives second have a place of their own, so that each repetition of either is found.
     """
     if len(page.identities) == 1:  # of a copy that is released, which is a thing beside its original
-        return page, index.claim(page)
+        return page
     key, values, _ = page.identities
-    page = replace(page, identities=(values if verdict.reason == Reason.KEY_GIVEN_TWICE else key,))
-    return page, index.claim(page)
-
-
-def _is_eligible(known: StoredPage, page: Page, index: Index) -> bool:
-    return index.eligibility.has(known, page.run) and not index.overrides.mark(page.identities, known.identities)
+    return replace(page, identities=(values if verdict.reason == Reason.KEY_GIVEN_TWICE else key,))
 
 
 def _changes(content: ItemContent, before: StoredPage, index: Index) -> Changes:
