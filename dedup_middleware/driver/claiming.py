@@ -16,23 +16,26 @@ from dedup_middleware.visits.states import Claim, Event, Output, after
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.driver.deduplicator import Deduplication
+    from dedup_middleware.driver.core import Core
+    from dedup_middleware.driver.verdicts import Verdicts
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.visits.durability import DiskWaits, Flush
     from dedup_middleware.visits.visit import Visit
 
 
 class Claims:
     """The claims of one crawl that are open."""
 
-    def __init__(self, core: Deduplication, *, flush: Flush | None, disks: DiskWaits | None) -> None:
-        """*flush* and *disks* are for `Durability`."""
-        self.open: dict[int, Visit] = {}
-        """The visits, by the number of the claim in the index, or that of the original that is kept again."""
-        self._core, self._index = core, core.index
+    def __init__(self, core: Core, verdicts: Verdicts) -> None:
+        """Let *verdicts* renew those that are stale before a page claims its text."""
+        self._core, self._index, self._verdicts = core, core.index, verdicts
         self.durability = Durability(
-            core.index.store, flush=flush, disks=disks, write=self._write, fail=self._checkpoint_failed
+            core.index.store,
+            # What is in memory needs no disk.
+            flush=None if core.opened.trouble else core.flush,
+            disks=core.disks,
+            write=self._write,
+            fail=self._checkpoint_failed,
         )
 
     def claim(self, visit: Visit, *, check: bool = False) -> None:
@@ -45,7 +48,7 @@ class Claims:
         except TROUBLE as error:
             self._core.fail(error)
             if check:
-                self._core.verdicts.give(visit)
+                self._verdicts.give(visit)
             return
         if claimed is not None:
             visit.claim.state = after(visit.claim.state, Event.CLAIM)
@@ -55,7 +58,7 @@ class Claims:
     def _open_in_store(self, visit: Visit, *, check: bool) -> tuple[Page, StoredPage] | None:
         """Open the claim; return the page as it will be stored, and its claim, or ``None`` if it claims nothing."""
         if check:
-            self._core.verdicts.renew_if_stale(visit)
+            self._verdicts.renew_if_stale(visit)
         # Items that were kept before would be counted as items of the claim.
         may_claim = visit.claim.state is Claim.NONE and visit.items.output is Output.FLOWS and not visit.items.kept
         page, verdict, own = visit.page, visit.verdict, None
@@ -72,13 +75,13 @@ class Claims:
         return page, own or self._index.claim(page)
 
     def _note_open(self, number: int, visit: Visit) -> None:
-        self.open[number] = visit
+        self._core.open[number] = visit
         self._index.open_claims.opened(number, self.durability.want)
 
     def reconsider(self, visit: Visit) -> None:
         """Check a duplicate again if its verdict is stale; it claims its text if it is not a duplicate any more."""
         with self._core.guard:
-            self._core.verdicts.renew_if_stale(visit)
+            self._verdicts.renew_if_stale(visit)
         if not visit.is_duplicate:
             self.claim(visit, check=True)
 
@@ -105,7 +108,7 @@ class Claims:
     def is_delivered(self, visit: Visit) -> bool:
         """Return whether the original of *visit* is one of this crawl that waits for disks only."""
         match = visit.verdict.match
-        original = None if match is None else self.open.get(match.original.number)
+        original = None if match is None else self._core.open.get(match.original.number)
         return original is not None and original.claim.state is Claim.DELIVERED
 
     # --- the claim ends
@@ -126,7 +129,7 @@ class Claims:
 
     def void_open(self, *, also_delivered: bool = False) -> None:
         """End the claims whose items have not all left the pipelines; with *also_delivered*, all that are open."""
-        for visit in [*self.open.values()]:
+        for visit in [*self._core.open.values()]:
             if visit.claim.state is Claim.PENDING or also_delivered:
                 self.void(visit)
 
@@ -144,8 +147,8 @@ class Claims:
         assert stored is not None
         visit.claim.state = after(visit.claim.state, event)
         self._core.listener.count("claims/void" if visit.claim.state is Claim.VOID else "claims/confirmed", 1)
-        if self.open.get(stored.number) is visit:
-            del self.open[stored.number]
+        if self._core.open.get(stored.number) is visit:
+            del self._core.open[stored.number]
         self._index.open_claims.ended(stored.number)
         return stored
 
@@ -155,7 +158,9 @@ class Claims:
             return
         # Without an item that was kept, is checked by itself, or was dropped because the store has it.
         has_items = claim.yielded or claim.item_texts or items.keyed or (visit.key and items.dropped)
-        if claim.page is None or not has_items or claim.is_of_list:
+        # A page with little text and several items owns none of these.
+        is_list = claim.yielded > 1 and claim.page is not None and claim.page.fingerprint.is_whole
+        if claim.page is None or not has_items or is_list:
             self.void(visit)
             return
         if (standing := RecordMaker.standing(visit)) != claim.page.standing:
@@ -198,7 +203,7 @@ class Claims:
     def resume_from(self, before: Claims) -> list[bytes]:
         """Go on with what *before* has made ready; return the keys of the items that are stored until feeds end."""
         keys = self.durability.resume_from(before.durability)
-        for number, visit in before.open.items():
+        for number, visit in before._core.open.items():
             if visit.claim.state is Claim.DELIVERED:
                 self._note_open(number, visit)
         return keys

@@ -13,7 +13,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, within
 
 if TYPE_CHECKING:
-    from dedup_middleware.driver.deduplicator import Deduplication
+    from dedup_middleware.driver.core import Core
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.visits.visit import Visit
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NOTHING = content_of([])
 
 
-def compare_with_itself(core: Deduplication, visit: Visit) -> None:
+def compare_with_itself(core: Core, visit: Visit) -> None:
     """Compare the items of an unchanged page with what it gave before: if that is other, the page has changed.
 
     If it is the same, and all feeds have it, the items are dropped where that is wanted. They are not stored: the store
@@ -61,7 +61,7 @@ def _own(visit: Visit, index: Index) -> StoredPage | None:
     return next((known for known in index.same(page.all_identities) if known.original is None), None)
 
 
-def item_verdict(core: Deduplication, visit: Visit, item: Any) -> ItemVerdict:
+def item_verdict(core: Core, visit: Visit, item: Any) -> ItemVerdict:
     """Return whether an *item* of a duplicate repeats what an original gave, to each of the feeds that want it.
 
     The first item judges the page: it is a duplicate of an original that has what the item has, or none. Later ones are
@@ -97,7 +97,7 @@ def item_verdict(core: Deduplication, visit: Visit, item: Any) -> ItemVerdict:
         return ItemVerdict(judged if verdict.candidates else verdict, repeats=False, rejection=rejection)
 
 
-def page_verdict(core: Deduplication, visit: Visit) -> ItemVerdict:
+def page_verdict(core: Core, visit: Visit) -> ItemVerdict:
     """Return whether the page of a duplicate repeats its original, where no item is compared."""
     assert visit.page is not None
     with visit.budget:

@@ -17,98 +17,59 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.claiming import Claims
 from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
+from dedup_middleware.driver.core import Core
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
-from dedup_middleware.items.keys import ItemKeys
-from dedup_middleware.items.reading import ItemCheck
 from dedup_middleware.model import Action, Rejection, Unchanged, VerdictKind, now
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.stores import refusals
 from dedup_middleware.version import __version__
-from dedup_middleware.visits.drops import Drops, Written
+from dedup_middleware.visits.drops import Written
 from dedup_middleware.visits.page_reader import PageReader
 from dedup_middleware.visits.states import Claim, Event, Output, after
-from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
+from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
-    from dedup_middleware.driver.opening import Resources
     from dedup_middleware.errors import DedupError
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.model import Match
-    from dedup_middleware.visits.durability import DiskWaits, Flush
-    from dedup_middleware.visits.visit import Listener
 
 
-class Deduplication:
-    """The pages and items of one crawl, *run*, with what was *opened* for it."""
+class Deduplication(Core):
+    """The pages and items of one crawl."""
 
-    def __init__(  # noqa: PLR0913 - what only a crawl has, by name
-        self,
-        opened: Resources,
-        run: str,
-        listener: Listener,
-        *,
-        jobdir: str = "",
-        feeds: frozenset[str] = frozenset(),
-        flush: Flush | None = None,
-        disks: DiskWaits | None = None,
-        feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
-        feeds_end_late: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Report to *listener*; later processes go on with a crawl that has a *jobdir*, which is its name.
-
-        *feeds* are the kinds of the crawl's feeds, of which *feeds_wanting* returns those that want an item, and
-        *feeds_end_late* whether one is on disk only when it ends. *flush* and *disks* are for `Durability`.
-        """
-        config, fingerprint = opened.config, opened.fingerprint
-        self.run, self.jobdir, self.spider = run, jobdir, config.spider or ""
-        self.index, self.listener, self.guard = opened.index, listener, _Guard(self.fail)
-        preferences = Preferences(config.preferred)
-        detector = Detector(self.index, fingerprint.hash, config.rules, preferences, feeds)
-        self.detector: Detector = detector if self.index.beside is None else self.index.beside.detector(detector)
-        self.store_failure: Reason | None = None
-        """Why the store can not be used, once that is so: then pages are unchecked."""
-        self.has_failed = False
-        """Whether something has failed: from then on nothing is dropped, and nothing made durable."""
-        self.awaits_store = False
-        """Whether the only failure is a store that is away."""
-        self.reader = PageReader(run, fingerprint, opened.extract, self.index.beside, self.fail)
-        self.item_check = ItemCheck(fingerprint, config.max_bytes, config.item_fields)
-        self.keys = ItemKeys(self.spider, config.key)
-        self._classes = ItemClasses(listener)
-        self.drops = Drops(self.index, self._classes, config, run, jobdir)
-        self.feeds_wanting = feeds_wanting
-        self._feeds_end_late = feeds_end_late
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        config, index, fingerprint = self.opened.config, self.index, self.opened.fingerprint
+        self.reader = PageReader(self.run, fingerprint, self.opened.extract, index.beside, self.fail)
         # Whether the items of unchecked pages are checked as pages.
         self._items_are_pages = config.spider is not None and bool(config.item_fields)
-        # What is in memory needs no disk.
-        self.claims = Claims(self, flush=None if opened.trouble else flush, disks=disks)
         self.verdicts = Verdicts(self)
+        self.claims = Claims(self, self.verdicts)
         self.recorder = Recorder(
-            *(self.spider, run, opened.log, listener, self.fail),
+            *(self.spider, self.run, self.opened.log, self.listener, self.fail),
             hash_clause=fingerprint.hash,
-            preferences=preferences,
+            preferences=self.detector.preferences,
             begin=CrawlLine(
                 event="begin",
                 time=now(),
                 spider=self.spider,
-                crawl=run,
+                crawl=self.run,
                 project=config.bot,
                 version=__version__,
                 settings=config.changed,
                 scope=config.scope.value,
                 has_new=config.log_has_new,
             ),
-            find=lambda identity: self.index.find([identity]),
+            find=lambda identity: index.find([identity]),
             is_earlier=self.verdicts.is_earlier,
         )
 
@@ -197,9 +158,7 @@ class Deduplication:
         before = visit.verdict
         found = self.check_item(visit, item if is_compared else None)
         # An original that this crawl is keeping again may give more than before, and to more feeds.
-        open_ = [
-            m for m in before.candidates or (before.match,) if m is not None and m.original.number in self.claims.open
-        ]
+        open_ = [m for m in before.candidates or (before.match,) if m is not None and m.original.number in self.open]
         is_open = found.repeats is False or any(
             self.index.open_claims.gives_other_items(m.original.number) for m in open_
         )
@@ -276,7 +235,8 @@ class Deduplication:
     def _keep(self, visit: Visit, item: Any, *, repeats: bool = False) -> Decision:
         """Count *item* as kept, and tag it where that is the action: it *repeats* the page's original, or not."""
         visit.items.kept += 1
-        if self._items_are_pages and visit.needs_item_check and not visit.is_item:
+        is_unchecked = visit.verdict.kind is VerdictKind.UNCHECKED and visit.verdict.reason != Reason.SWITCHED_OFF
+        if self._items_are_pages and is_unchecked and not visit.is_item:
             visit.items.are_checked = True
             return Decision(Fate.CHECK, item)
         if visit.claim.state is Claim.PENDING and visit.claim.page is not None:
@@ -284,12 +244,12 @@ class Deduplication:
             if not visit.claim.page.is_keyed:
                 with suppress(UncheckableError), visit.budget:
                     visit.claim.item_texts.append(self.item_check.read(visit.claim.page, item, visit.budget))
-            if self._feeds_end_late():
+            if self.feeds_end_late():
                 visit.claim.kept.append(self.drops.as_stored(item))
         if visit.action is Action.TAG or (
             visit.unchanged is Unchanged.TAG and visit.verdict.kind is VerdictKind.UNCHANGED
         ):
-            self._classes.tag(visit, item, repeats=repeats)
+            self.classes.tag(visit, item, repeats=repeats)
         return Decision(Fate.KEEP, item)
 
     def _repeated(self, visit: Visit, item: Any) -> Decision | None:
@@ -402,19 +362,3 @@ class Deduplication:
         self.listener.count("away" if self.awaits_store else "failures", 1)
         self.listener.failed(error)
         self.claims.void_open(also_delivered=not self.awaits_store)  # which is durable once the store is back
-
-
-class _Guard:
-    """A context that trouble ends without an error; *fail* gets it."""
-
-    def __init__(self, fail: Callable[[DedupError | UnreadableError], None]) -> None:
-        self._fail = fail
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if not isinstance(error, TROUBLE):
-            return False
-        self._fail(error)
-        return True

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.common.budget import Budget
-    from dedup_middleware.driver.deduplicator import Deduplication
+    from dedup_middleware.driver.core import Core
     from dedup_middleware.items.keys import ItemKey
     from dedup_middleware.model import StoredPage
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Verdicts:
     """The verdicts of one crawl."""
 
-    def __init__(self, core: Deduplication) -> None:
+    def __init__(self, core: Core) -> None:
         """Begin the crawl of *core*."""
         self._core, self._index = core, core.index
         self._begun = now_exactly()
@@ -129,7 +129,7 @@ class Verdicts:
 
     def is_earlier(self, original: StoredPage) -> bool:
         """Return whether an earlier crawl has kept *original*, and neither this one nor one beside it has since."""
-        if original.number in self._core.claims.open or self._index.is_met_again(original.number):
+        if original.number in self._core.open or self._index.is_met_again(original.number):
             return False
         return original.run not in {self._core.run, *self._beside} and original.time <= self._begun
 

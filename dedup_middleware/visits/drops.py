@@ -10,7 +10,6 @@ from dedup_middleware.index import item_codec
 from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.items.same_item import FetchedItem
 from dedup_middleware.model import Action, Scope
-from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,18 +154,18 @@ class Drops:
 
     # --- kept until a feed ends
 
-    def as_stored(self, item: Any) -> StoredItem | None:
-        """Return *item*, before the pipelines, as it can be stored; ``None`` if it cannot be."""
+    def as_stored(self, item: Any) -> tuple[str, bytes] | None:
+        """Return the class and the data of *item*, before the pipelines; ``None`` if it cannot be stored."""
         with suppress(item_codec.NotStorableError):
             if self._size is not None:
-                return StoredItem(item_codec.name_of(type(item)), item_codec.encode(item))
+                return item_codec.name_of(type(item)), item_codec.encode(item)
         return None
 
     def kept_pairs(self, visit: Visit, number: int) -> list[KeyValue]:
         """Return what stores the kept items of *visit*, which becomes the original *number*."""
         pairs = []
-        for kept in filter(None, visit.claim.kept):
-            item = self._new(visit, number, kept.type, kept.data, None, for_feed=bool(visit.claim.feeds))
+        for kind, data in filter(None, visit.claim.kept):
+            item = self._new(visit, number, kind, data, None, for_feed=bool(visit.claim.feeds))
             pairs += self._index.dropped.kept_pairs(item)
         return pairs
 
