@@ -176,9 +176,6 @@ class Standing(NamedTuple):
     reason: str
 
 
-# Two texts are the same if they share this part of their clauses.
-_SAME_TEXT_SHARE = 0.8
-
 
 @dataclass(frozen=True, slots=True)
 class ItemContent:
