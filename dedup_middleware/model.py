@@ -176,7 +176,6 @@ class Standing(NamedTuple):
     reason: str
 
 
-
 @dataclass(frozen=True, slots=True)
 class ItemContent:
     """The content of all items of a page together."""
