@@ -86,10 +86,8 @@ class Document(Content, total=False):
 class Deduplicator:
     """Checks pages against a store, and keeps them in it.
 
-    >>> story = (
-    ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-    ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-    ... )
+    >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
+    >>> story += "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
     >>> with Deduplicator() as dedup:
     ...     for host in ("a.example", "b.example"):
     ...         found = dedup.add(f"http://{host}/bridge", text=story)
@@ -144,29 +142,21 @@ class Deduplicator:
 
         A page that is ``unchecked`` does not become an original. The page that was checked last is not read again.
 
-        >>> story = (
-        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-        ... )
+        >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at "
+        >>> story += "the market square, and a ferry carries passengers across the river until May, every quarter hour."
         >>> with Deduplicator() as dedup:
         ...     dedup.keep("http://a.example/bridge", text=story).verdict
         ...     print(dedup.keep("http://b.example/bridge", text=story).reason)
         'new'
         kept_on_request
         """
-        kept, visit = self._examined(url, html, item, content)
-        self._deduplication.enter(visit)
-        self._deduplication.claims.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
-        _decide(self._deduplication, visit, kept)
-        return self._deduplication.recorder.record(visit)
+        return self._taken(url, html, item, content, is_kept=True)
 
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Return the verdict on a page, and make it an original unless it is a duplicate, as a crawl does.
 
-        >>> story = (
-        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-        ... )
+        >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at "
+        >>> story += "the market square, and a ferry carries passengers across the river until May, every quarter hour."
         >>> with Deduplicator() as dedup:
         ...     dedup.add("http://a.example/1", text=story, item={"text": story, "price": "12 EUR"}).is_duplicate
         ...     dedup.add("http://b.example/1", text=story, item={"text": story, "price": "14 EUR"}).is_duplicate
@@ -175,9 +165,7 @@ class Deduplicator:
         False
         True
         """
-        kept, visit = self._examined(url, html, item, content)
-        pass_through(self._deduplication, visit, kept, item)
-        return self._deduplication.recorder.record(visit)
+        return self._taken(url, html, item, content)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Record]:
         """Yield the verdict on each of *pages*, in their order: :meth:`add` for each.
@@ -185,10 +173,8 @@ class Deduplicator:
         A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. Each is read
         after the one before has been checked.
 
-        >>> story = (
-        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-        ... )
+        >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at "
+        >>> story += "the market square, and a ferry carries passengers across the river until May, every quarter hour."
         >>> with Deduplicator() as dedup:
         ...     pages = [{"url": f"http://{host}.example/", "text": story} for host in "ab"]
         ...     [found.verdict for found in dedup.stream(pages)]
@@ -225,6 +211,23 @@ class Deduplicator:
         self.close()
 
     # --- inside
+
+    def _taken(self, url: str, html: Any, item: Any, content: Mapping[str, Any], *, is_kept: bool = False) -> Record:
+        """Take a page all the way, with one item: a program has no pipelines and no feeds; return its record.
+
+        *item*, where there is one, is compared before it is dropped. If the page *is kept*, it repeats nothing.
+        """
+        kept, visit = self._examined(url, html, item, content)
+        core = self._deduplication
+        core.enter(visit)
+        if is_kept:
+            core.claims.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
+        decisions = core.process(visit, kept, is_compared=item is not None and not is_kept, may_wait=False)
+        decisions += core.end(visit)
+        if decisions[-1].fate is Fate.KEEP:
+            # The program has it: no feed of a later crawl still has to.
+            core.claims.item_left(visit, feeds=None)
+        return core.recorder.record(visit)
 
     def _examined(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> tuple[Any, Visit]:
         """Return what is kept of a page, its item or else its text, and its visit, checked: that of an item with a key.
@@ -375,7 +378,6 @@ class Reading:
         self.page: Page | None = None
         self.reason = ""
         """Why it could not be read."""
-        self._root: _Element | None = None
         try:
             self.page = self._page((url_identity(url),), reader, config.max_bytes)
         except UncheckableError as error:
@@ -387,18 +389,19 @@ class Reading:
         if content.size > max_bytes:
             raise UncheckableError(Reason.TOO_LARGE)
         budget, features = page_budget(self._milliseconds), PageFeatures(one_line(content.title or ""))
+        root: _Element | None = None
         html = decoded(html, content.encoding) if isinstance(html, bytes) else html
         if html is not None and content.media_type:
             return reader.text(Fetched(self.url, identities, b""), html, content.media_type, budget)
         if html is not None:
-            self._root = parse(html, budget)
-            features = reader.extract(self._root, budget).features if paragraphs is not None else features
+            root = parse(html, budget)
+            features = reader.extract(root, budget).features if paragraphs is not None else features
         if paragraphs is None:
-            if self._root is None:
+            if root is None:
                 raise UncheckableError(Reason.TOO_LITTLE_TEXT)
-            return reader.html(Fetched(self.url, identities, b""), self._root, budget)
+            return reader.html(Fetched(self.url, identities, b""), root, budget)
         given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
-        return reader.paragraphs(self.url, identities, given, features=features, root=self._root, budget=budget)
+        return reader.paragraphs(self.url, identities, given, features=features, root=root, budget=budget)
 
     def checked(self, deduplication: Deduplication, action: Action) -> Visit:
         """Return the visit of the page with its provisional verdict."""
@@ -423,25 +426,6 @@ def _arguments_of(page: object) -> dict[str, Any]:
     raise ConfigError(
         f"{shown(page)} is not a page", "use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
     )
-
-
-def pass_through(deduplication: Deduplication, visit: Visit, kept: Any, item: Any = None) -> None:
-    """Take the page of *visit*, with one item, all the way, for programs, which have no pipelines and no feeds.
-
-    *kept* is the item that the page has if it becomes an original. *item*, where there is one, is compared before it is
-    dropped.
-    """
-    deduplication.enter(visit)
-    _decide(deduplication, visit, kept, is_compared=item is not None)
-
-
-def _decide(deduplication: Deduplication, visit: Visit, kept: Any, *, is_compared: bool = False) -> None:
-    """Take a page that has entered to its end, with the item *kept*."""
-    decisions = deduplication.process(visit, kept, is_compared=is_compared, may_wait=False)
-    decisions += deduplication.end(visit)
-    if decisions[-1].fate is Fate.KEEP:
-        # The program has it: no feed of a later crawl still has to.
-        deduplication.claims.item_left(visit, feeds=None)
 
 
 def _judged(deduplication: Deduplication, visit: Visit, item: Any) -> Record:
