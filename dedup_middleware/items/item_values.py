@@ -176,14 +176,15 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
     It is a key with a digit, a count of pages, a time or a measure of the fetch, the path of the page itself, a digest,
     an age, or a reading of the clock; *now* is in seconds since 1970, ``None`` for any time.
     """
-    if is_age(text) or (text.startswith("/") and url.endswith(text)):
+    if text.startswith("/") and url.endswith(text):
         return True
     if _DIGIT.search(text) is None:
-        return False
+        return is_age(text)
     return (
         name in _KEYS
         or name.startswith(_FETCH)
         or (name in _COUNTERS and text.strip().isdecimal())
+        or is_age(text)
         or _RANDOM.fullmatch(text.replace("-", "").casefold()) is not None
         or (
             len(text.strip()) <= _LONGEST_MOMENT

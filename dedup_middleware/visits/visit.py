@@ -223,7 +223,8 @@ class Visit:
     @property
     def standing(self) -> Standing | None:
         """The verdict that stands on an unchanged page; ``None`` if that is ``new``."""
-        return None if self.as_before is None else self.as_before.standing
+        before = self.as_before
+        return None if before is None else before.standing
 
     @property
     def compares_itself(self) -> bool:
