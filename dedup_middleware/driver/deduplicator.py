@@ -87,10 +87,9 @@ class Deduplication(Core):
         """Return what becomes of *item*, the next of the page, and of items that were held before it.
 
         An item with a key goes on, to be checked by itself. The first of the others decides whether the page is a
-        duplicate. A later one is dropped if the original's items contain
-        what it contains, and else kept; it follows its page if it is not to be *compared*. An item without text is held
-        until the end: it is dropped unless an item of the page was kept. After a ``WAIT`` process the item again; where
-        it *may not wait*, it is kept instead.
+        duplicate. A later one is dropped if the original's items contain what it contains, and else kept; it follows
+        its page if it is not to be *compared*. An item without text is held until the end: it is dropped unless an item
+        of the page was kept. After a ``WAIT`` process the item again; where it *may not wait*, it is kept instead.
         """
         visit.items.output = after(visit.items.output, Event.PROCESS)
         if self.verdicts.key_of(visit, item) is not None:
@@ -98,22 +97,21 @@ class Deduplication(Core):
             return [Decision(Fate.CHECK, item)]
         may_drop = visit.items.is_sound and visit.items.output is Output.FLOWS
         found = None
-        if may_drop and visit.is_duplicate and visit.read is not None and not self._was_dropped(visit, item):
-            visit.version = None
-            visit.read_in_full()
-        if may_drop and visit.is_duplicate and (visit.version is None or visit.original_is_pending):
-            self.claims.reconsider(visit)
         if may_drop and visit.is_duplicate:
-            found = self._compare(visit, item, is_compared=is_compared)
-            if found is None and may_wait:
+            if visit.read is not None and not self._was_dropped(visit, item):
                 visit.version = None
-                return [Decision(Fate.WAIT, item)]
-            if found is None:
-                visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
-            elif not visit.is_duplicate:
-                found = None
+                visit.read_in_full()
+            if visit.is_duplicate and (visit.version is None or visit.original_is_pending):
+                self.claims.reconsider(visit)
+            if visit.is_duplicate:
+                found = self._compare(visit, item, is_compared=is_compared)
+                if found is None and may_wait:
+                    visit.version = None
+                    return [Decision(Fate.WAIT, item)]
+                if found is None:
+                    visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
         visit.items.processed += 1
-        if found is None:
+        if found is None or not visit.is_duplicate:
             again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
             return again or self._keep_all(visit, item)
         return self._of_duplicate(visit, item, found)
