@@ -18,7 +18,7 @@ from dedup_middleware.driver.opening import new_crawl, open_at_once
 from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
-from dedup_middleware.items.item_values import is_item
+from dedup_middleware.items.item_values import item_fields
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.settings import PREFIX, Config
@@ -255,7 +255,7 @@ class Deduplicator:
 
     def _check_item(self, item: Any) -> None:
         """Raise :class:`ConfigError` if *item* is of no class of items, and `StoreError` if the store is closed."""
-        if item is not None and not is_item(item):
+        if item is not None and item_fields(item) is None:
             raise ConfigError(
                 f"item = {shown(item)} is not an item", "use a dict, or an attrs, dataclass, pydantic or Scrapy item"
             )

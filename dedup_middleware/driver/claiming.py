@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.driver.comparing import owned_by
-from dedup_middleware.driver.keyed import placed
+from dedup_middleware.driver.verdicts import placed
 from dedup_middleware.errors import TROUBLE, FeedError
 from dedup_middleware.model import Page, Rejection, VerdictKind
 from dedup_middleware.records.recorder import RecordMaker

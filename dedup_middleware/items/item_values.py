@@ -308,11 +308,6 @@ def _joined_path(path: str, key: object) -> str:
     return f"{path}.{key}" if len(path) < MAX_PATH else path
 
 
-def is_item(item: Any) -> bool:
-    """Return whether *item* has fields."""
-    return item_fields(item) is not None
-
-
 def item_fields(item: Any) -> Mapping[str, Any] | None:
     """Return the fields of *item*; ``None`` if it is not an item."""
     if type(item) is dict:
