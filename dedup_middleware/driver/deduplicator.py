@@ -92,7 +92,7 @@ class Deduplication(Core):
         of the page was kept. After a ``WAIT`` process the item again; where it *may not wait*, it is kept instead.
         """
         visit.items.output = after(visit.items.output, Event.PROCESS)
-        if self.verdicts.key_of(visit, item) is not None:
+        if self.opened.config.key and self.verdicts.key_of(visit, item) is not None:
             visit.items.keyed += 1
             return [Decision(Fate.CHECK, item)]
         may_drop = visit.items.is_sound and visit.items.output is Output.FLOWS
@@ -296,13 +296,15 @@ class Deduplication(Core):
 
     def _finish(self, visit: Visit) -> None:
         """Count and record a page whose output has ended."""
-        if not visit.is_duplicate:
+        is_duplicate = visit.is_duplicate
+        if not is_duplicate:
             visit.items.would_drop = 0
         self.recorder.finished(visit)
         if visit.read is not None:
             self.listener.count("unread", 1)
-        with self.guard:
-            self.drops.remember_undropped(visit)
+        if is_duplicate:
+            with self.guard:
+                self.drops.remember_undropped(visit)
 
     def released_item_left(self, item: DroppedItem, feeds: frozenset[str] | None = None) -> None:
         """Note that a released *item* has left the pipelines: it leaves the store, once that is durable.

@@ -46,8 +46,6 @@ class ItemKeys:
 
     def of(self, item: Any) -> ItemKey | None:
         """Return the key of *item*; ``None`` if it lacks a field of it, or that is empty or cannot be stored."""
-        if not self._fields:
-            return None
         kind, paths = self._kinds.get(type(item)) or self._kind(type(item))
         try:
             values = [_value_at(item, path) for path in paths]

@@ -100,7 +100,7 @@ class Drops:
         """Store the page of a duplicate whose items were tagged, or kept in a dry run, as one."""
         match, has_items = visit.verdict.match, visit.items.dropped or visit.items.kept
         # After a failure, copies of claims that are still open are kept, too: these have no page yet.
-        is_one = visit.is_duplicate and not visit.original_is_pending and not visit.claim.written_for
+        is_one = not visit.original_is_pending and not visit.claim.written_for
         if is_one and has_items and match is not None and (page := visit.as_copy) is not None:
             self._index.atomically(self._index.remember_duplicate, page, match, is_dropped=False)
 
