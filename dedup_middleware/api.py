@@ -481,7 +481,10 @@ def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, b
             return found
 
         (url, html), (other_url, other_html) = page, other
-        here = session.reader.stored(index, stored(url)) if html is None else read(url, html)
+        if html is None:
+            here = index.read_again(stored(url), session.run, session.opened.fingerprint)
+        else:
+            here = read(url, html)
         there = stored(other_url) if other_html is None else index.atomically(index.claim, read(other_url, other_html))
         return session.detector.examine(here, there)
 

@@ -1,11 +1,7 @@
 """Decides what happens to each page and item of one crawl, or of one program: the only driver of the state machine.
 
-    check, check_unread     page -> a provisional verdict; writes nothing
-    enter                   the callback gets the page, which claims its text unless it is a duplicate
-    process                 each item: keep, drop, hold, or wait for the original and process it again
-    end                     the output has ended: what becomes of the items that are held
-    callback_failed         the callback has raised: what still comes is not the page's
-    item_left, void         an item has left the pipelines; one was dropped by them, or has failed
+`Verdicts.check` gives a page a provisional verdict. Then come `enter`, `process` for each item and `end`, and
+`Claims.item_left` or `Claims.void` for each item that has left the pipelines.
 
 `states` has the transitions; a call in a wrong state raises. It depends neither on Scrapy nor on time. Trouble of our
 own is never a reason to drop: after a failure of the store, the records or a feed every page is kept.

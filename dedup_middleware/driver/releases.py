@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.model import Action, Rejection, Verdict, VerdictKind
+from dedup_middleware.model import Action, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Fate, Visit
 
@@ -91,13 +91,11 @@ class Releaser:
         with self._core.guard:
             stored = self._index.page(items[0].number)
             if stored is not None and stored.original is not None:
-                page = self._core.reader.stored(self._index, stored)
+                page = self._index.read_again(stored, self._core.run, self._core.opened.fingerprint)
                 visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, is_exempt=by_person)
                 visit.version = self._index.read_version()
                 if page.fingerprint.weight:
-                    visit.verdict = self._core.detector.check(page)
-                if by_person and visit.is_duplicate:
-                    visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
+                    self._core.verdicts.give(visit)
         visit.items.released, visit.is_item = items, True
         self._core.enter(visit)
         return visit
