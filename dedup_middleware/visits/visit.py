@@ -41,7 +41,8 @@ _NOT_TAGGED = (
 
 def within(page: Page, budget: Budget) -> Page:
     """Return *page* with its text watched by the *budget*."""
-    return replace(page, paragraphs=budget.watched(page.paragraphs))
+    texts = budget.watched(page.paragraphs)
+    return page if texts is page.paragraphs else replace(page, paragraphs=texts)
 
 
 class Fate(Enum):
