@@ -224,22 +224,20 @@ def _is_to_come(text: str, now: float) -> bool:
 
 # The values of one item, and those of one crawl, are often the same.
 @lru_cache(maxsize=1000)
-def _moments(text: str) -> tuple[int, ...]:
+def _moments(text: str) -> list[int]:
     """Return the moments that *text* may be, in seconds since 1970; without its time zone."""
-    return tuple(_read_moments(text))
-
-
-def _read_moments(text: str) -> Iterator[int]:
+    found: list[int] = []
     with suppress(ValueError, OverflowError):
-        yield from (int(float(text) / unit) for unit in _UNITS)
+        found += [int(float(text) / unit) for unit in _UNITS]
     for pattern in _DATE_AND_TIME:
-        found = pattern.match(text)
-        if found is not None and _AFTER_TIME.fullmatch(text, found.end()):
+        written = pattern.match(text)
+        if written is not None and _AFTER_TIME.fullmatch(text, written.end()):
             with suppress(ValueError):
-                yield timegm(tuple(int(found[part]) for part in "ymdHMS"))
+                found.append(timegm(tuple(int(written[part]) for part in "ymdHMS")))
     with suppress(ValueError, OverflowError, TypeError, IndexError):
         if (parsed := parsedate(text)) is not None:
-            yield timegm(parsed)
+            found.append(timegm(parsed))
+    return found
 
 
 def prose_in(values: Iterable[tuple[str, Plain]], lists: frozenset[str], budget: Budget) -> list[str]:

@@ -91,7 +91,8 @@ class LengthClasses(LongSentences):
         """Return the hashes of the key sentences, each of weight 1, beside the class. O(characters)."""
         if (signature := super().fingerprint(text)) is None:
             return None
-        number = length_class(sum(map(len, clauses_of(text.paragraphs))), self._ratio)
+        # Class n begins at ratio ** (n - 1), but for rounding.
+        number = 1 + floor(log(sum(map(len, clauses_of(text.paragraphs))), self._ratio))
         return WeightedSet({_CLASS: float(number), **signature.weights})
 
     def similarity(self, new: WeightedSet, old: WeightedSet) -> float:
@@ -104,11 +105,6 @@ class LengthClasses(LongSentences):
         number, key = _parts(signature)
         for place in range(number, number + self._reach + 1):
             yield from (place.to_bytes(4, "big") + name for name in key.weights)
-
-
-def length_class(length: int, ratio: float) -> int:
-    """Return the number of the class of *length*, 1 or more; class *n* begins at ratio ** (n - 1), but for rounding."""
-    return 1 + floor(log(length, ratio))
 
 
 def _parts(signature: WeightedSet) -> tuple[int, WeightedSet]:

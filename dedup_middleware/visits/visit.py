@@ -105,11 +105,6 @@ class PageClaim:
     dropped_before: dict[bytes, dict[bytes, int]] | None = None
     """What was dropped of it at earlier visits, as `DroppedItems.by_sameness` returns it; ``None`` until it is read."""
 
-    @property
-    def can_be_stored(self) -> bool:
-        """Whether all its items can be stored until the feeds that took them have ended."""
-        return len(self.kept) == self.yielded and None not in self.kept
-
 
 @dataclass(slots=True, eq=False)
 class VisitItems:
