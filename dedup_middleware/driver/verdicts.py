@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from dedup_middleware.items.keys import ItemKey
     from dedup_middleware.model import StoredPage
 
+_NOT_GIVEN = Verdict(VerdictKind.NEW)
+
 
 class Verdicts:
     """The verdicts of one crawl."""
@@ -54,7 +56,7 @@ class Verdicts:
 
     def check(self, page: Page, action: Action, budget: Budget, *, is_exempt: bool = False) -> Visit:
         """Return the visit of *page* with its provisional verdict; its items have what is left of its *budget*."""
-        visit = Visit(page.url, page, Verdict(VerdictKind.NEW), action, budget, is_exempt=is_exempt)
+        visit = Visit(page.url, page, _NOT_GIVEN, action, budget, is_exempt=is_exempt)
         self.give(visit)
         budget.pause()
         return visit

@@ -272,6 +272,8 @@ def _values(name: Any, value: Any) -> list[tuple[str, Plain]]:
 
     Without recursion, for values may nest. Other objects, such as a response, are left out.
     """
+    if type(value) in _PLAIN:
+        return [(str(name), value)]
     found: list[tuple[str, Plain]] = []
     waiting = [(str(name), value, MAX_LEVELS)]
     while waiting:
