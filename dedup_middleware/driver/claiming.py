@@ -64,7 +64,7 @@ class Claims:
         page, verdict, own = visit.page, visit.verdict, None
         if not may_claim or page is None or visit.is_duplicate or not visit.can_be_original:
             return None
-        # A keyed one, which is unchanged, other pages may give at the same time.
+        # Other pages may give an unchanged item with a key at the same time: each claims it.
         if verdict.kind is VerdictKind.UNCHANGED and verdict.moved is None and not page.is_keyed:
             # An unchanged original owns its text already.
             own = page.known or self._index.find(page.identities)

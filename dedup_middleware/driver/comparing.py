@@ -65,11 +65,16 @@ def item_verdict(core: Core, visit: Visit, item: Any) -> ItemVerdict:
     """Return whether an *item* of a duplicate repeats what an original gave, to each of the feeds that want it.
 
     The first item judges the page: it is a duplicate of an original that has what the item has, or none. Later ones are
-    compared with that original. `UncheckableError` for an item that cannot be read.
+    compared with that original. Without an *item*, the page itself is judged. `UncheckableError` for an item that
+    cannot be read.
     """
     assert visit.page is not None
-    wanted, verdict, match = core.feeds_wanting(item), visit.verdict, visit.verdict.match
-    page = within(visit.page, visit.budget)
+    page, verdict, match = within(visit.page, visit.budget), visit.verdict, visit.verdict.match
+    if item is None:
+        with visit.budget:
+            judged = core.detector.judge(page, verdict)
+        return ItemVerdict(judged, repeats=judged.kind is VerdictKind.DUPLICATE)
+    wanted = core.feeds_wanting(item)
 
     def rejects(original: StoredPage) -> Rejection | None:
         # What the items of an open claim contain, and which feeds have them, is known once it has ended.
@@ -95,14 +100,6 @@ def item_verdict(core: Core, visit: Visit, item: Any) -> ItemVerdict:
             return ItemVerdict(judged, text.has_text or None)
         rejection = Rejection(judged.reason or Reason.BELOW_THRESHOLD, judged.difference)
         return ItemVerdict(judged if verdict.candidates else verdict, repeats=False, rejection=rejection)
-
-
-def page_verdict(core: Core, visit: Visit) -> ItemVerdict:
-    """Return whether the page of a duplicate repeats its original, where no item is compared."""
-    assert visit.page is not None
-    with visit.budget:
-        judged = core.detector.judge(within(visit.page, visit.budget), visit.verdict)
-    return ItemVerdict(judged, repeats=judged.kind is VerdictKind.DUPLICATE)
 
 
 def owned_by(visit: Visit, index: Index) -> Page | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.claiming import Claims
-from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
+from dedup_middleware.driver.comparing import compare_with_itself, item_verdict
 from dedup_middleware.driver.core import Core
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
@@ -208,8 +208,6 @@ class Deduplication(Core):
     def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
         """Return `item_verdict` on an *item* of a duplicate. It is kept if it cannot be read, or if the store fails."""
         try:
-            if item is None:
-                return page_verdict(self, visit)
             return item_verdict(self, visit, item)
         except UncheckableError as error:
             return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
