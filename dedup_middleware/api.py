@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from dedup_middleware.common.budget import MAX_MILLISECONDS, UncheckableError, page_budget
 from dedup_middleware.common.urls import as_requested, identities_near, url_identity, without_secrets
-from dedup_middleware.driver.opening import deduplication_of, new_crawl, open_at_once
+from dedup_middleware.driver.deduplicator import Deduplication
+from dedup_middleware.driver.opening import new_crawl, open_at_once
 from dedup_middleware.errors import ConfigError, NothingFoundError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.decoding import decoded
-from dedup_middleware.items.item_values import is_item
+from dedup_middleware.items.item_values import item_fields
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.settings import PREFIX, Config
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from typing_extensions import Required, Self, Unpack
 
     from dedup_middleware.checks.detector import Examined
-    from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.records.file import Record
@@ -86,10 +86,8 @@ class Document(Content, total=False):
 class Deduplicator:
     """Checks pages against a store, and keeps them in it.
 
-    >>> story = (
-    ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-    ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-    ... )
+    >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
+    >>> story += "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
     >>> with Deduplicator() as dedup:
     ...     for host in ("a.example", "b.example"):
     ...         found = dedup.add(f"http://{host}/bridge", text=story)
@@ -126,7 +124,7 @@ class Deduplicator:
         self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._deduplication = deduplication_of(self._opened, new_crawl(), _Listener())
+        self._deduplication = Deduplication(self._opened, new_crawl(), _Listener())
         self._read: Reading | None = None
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -144,29 +142,21 @@ class Deduplicator:
 
         A page that is ``unchecked`` does not become an original. The page that was checked last is not read again.
 
-        >>> story = (
-        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-        ... )
+        >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at "
+        >>> story += "the market square, and a ferry carries passengers across the river until May, every quarter hour."
         >>> with Deduplicator() as dedup:
         ...     dedup.keep("http://a.example/bridge", text=story).verdict
         ...     print(dedup.keep("http://b.example/bridge", text=story).reason)
         'new'
         kept_on_request
         """
-        kept, visit = self._examined(url, html, item, content)
-        self._deduplication.enter(visit)
-        self._deduplication.claims.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
-        _decide(self._deduplication, visit, kept)
-        return self._deduplication.recorder.record(visit)
+        return self._taken(url, html, item, content, is_kept=True)
 
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Return the verdict on a page, and make it an original unless it is a duplicate, as a crawl does.
 
-        >>> story = (
-        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-        ... )
+        >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at "
+        >>> story += "the market square, and a ferry carries passengers across the river until May, every quarter hour."
         >>> with Deduplicator() as dedup:
         ...     dedup.add("http://a.example/1", text=story, item={"text": story, "price": "12 EUR"}).is_duplicate
         ...     dedup.add("http://b.example/1", text=story, item={"text": story, "price": "14 EUR"}).is_duplicate
@@ -175,9 +165,7 @@ class Deduplicator:
         False
         True
         """
-        kept, visit = self._examined(url, html, item, content)
-        pass_through(self._deduplication, visit, kept, item)
-        return self._deduplication.recorder.record(visit)
+        return self._taken(url, html, item, content)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Record]:
         """Yield the verdict on each of *pages*, in their order: :meth:`add` for each.
@@ -185,10 +173,8 @@ class Deduplicator:
         A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. Each is read
         after the one before has been checked.
 
-        >>> story = (
-        ...     "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at the "
-        ...     "market square, and a ferry carries passengers across the river until May, every quarter of an hour."
-        ... )
+        >>> story = "The old bridge will be closed for nine weeks, the harbour authority said on Monday. Trams turn at "
+        >>> story += "the market square, and a ferry carries passengers across the river until May, every quarter hour."
         >>> with Deduplicator() as dedup:
         ...     pages = [{"url": f"http://{host}.example/", "text": story} for host in "ab"]
         ...     [found.verdict for found in dedup.stream(pages)]
@@ -226,6 +212,23 @@ class Deduplicator:
 
     # --- inside
 
+    def _taken(self, url: str, html: Any, item: Any, content: Mapping[str, Any], *, is_kept: bool = False) -> Record:
+        """Take a page all the way, with one item: a program has no pipelines and no feeds; return its record.
+
+        *item*, where there is one, is compared before it is dropped. If the page *is kept*, it repeats nothing.
+        """
+        kept, visit = self._examined(url, html, item, content)
+        core = self._deduplication
+        core.enter(visit)
+        if is_kept:
+            core.claims.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
+        decisions = core.process(visit, kept, is_compared=item is not None and not is_kept, may_wait=False)
+        decisions += core.end(visit)
+        if decisions[-1].fate is Fate.KEEP:
+            # The program has it: no feed of a later crawl still has to.
+            core.claims.item_left(visit, feeds=None)
+        return core.recorder.record(visit)
+
     def _examined(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> tuple[Any, Visit]:
         """Return what is kept of a page, its item or else its text, and its visit, checked: that of an item with a key.
 
@@ -235,8 +238,8 @@ class Deduplicator:
             self._check_item(item)
             shown = without_secrets(PageContent.of(url, html, content).requested_url, redact=self._config.redact_query)
             page = Visit.unchecked(shown, "", Action.DROP)
-            if (key := self._deduplication.keyed.key_of(page, item)) is not None:
-                return item, self._deduplication.keyed.check(page, item, key)
+            if (visit := self._deduplication.verdicts.check_keyed(page, item)) is not None:
+                return item, visit
         read = self._reading(url, html, item, content)
         text = {} if read.page is None else as_item(read.page, self._config.item_fields)
         return text if item is None else item, read.checked(self._deduplication, Action.DROP)
@@ -252,7 +255,7 @@ class Deduplicator:
 
     def _check_item(self, item: Any) -> None:
         """Raise :class:`ConfigError` if *item* is of no class of items, and `StoreError` if the store is closed."""
-        if item is not None and not is_item(item):
+        if item is not None and item_fields(item) is None:
             raise ConfigError(
                 f"item = {shown(item)} is not an item", "use a dict, or an attrs, dataclass, pydantic or Scrapy item"
             )
@@ -375,7 +378,6 @@ class Reading:
         self.page: Page | None = None
         self.reason = ""
         """Why it could not be read."""
-        self._root: _Element | None = None
         try:
             self.page = self._page((url_identity(url),), reader, config.max_bytes)
         except UncheckableError as error:
@@ -387,18 +389,19 @@ class Reading:
         if content.size > max_bytes:
             raise UncheckableError(Reason.TOO_LARGE)
         budget, features = page_budget(self._milliseconds), PageFeatures(one_line(content.title or ""))
+        root: _Element | None = None
         html = decoded(html, content.encoding) if isinstance(html, bytes) else html
         if html is not None and content.media_type:
             return reader.text(Fetched(self.url, identities, b""), html, content.media_type, budget)
         if html is not None:
-            self._root = parse(html, budget)
-            features = reader.extract(self._root, budget).features if paragraphs is not None else features
+            root = parse(html, budget)
+            features = reader.extract(root, budget).features if paragraphs is not None else features
         if paragraphs is None:
-            if self._root is None:
+            if root is None:
                 raise UncheckableError(Reason.TOO_LITTLE_TEXT)
-            return reader.html(Fetched(self.url, identities, b""), self._root, budget)
+            return reader.html(Fetched(self.url, identities, b""), root, budget)
         given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
-        return reader.paragraphs(self.url, identities, given, features=features, root=self._root, budget=budget)
+        return reader.paragraphs(self.url, identities, given, features=features, root=root, budget=budget)
 
     def checked(self, deduplication: Deduplication, action: Action) -> Visit:
         """Return the visit of the page with its provisional verdict."""
@@ -423,25 +426,6 @@ def _arguments_of(page: object) -> dict[str, Any]:
     raise ConfigError(
         f"{shown(page)} is not a page", "use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
     )
-
-
-def pass_through(deduplication: Deduplication, visit: Visit, kept: Any, item: Any = None) -> None:
-    """Take the page of *visit*, with one item, all the way, for programs, which have no pipelines and no feeds.
-
-    *kept* is the item that the page has if it becomes an original. *item*, where there is one, is compared before it is
-    dropped.
-    """
-    deduplication.enter(visit)
-    _decide(deduplication, visit, kept, is_compared=item is not None)
-
-
-def _decide(deduplication: Deduplication, visit: Visit, kept: Any, *, is_compared: bool = False) -> None:
-    """Take a page that has entered to its end, with the item *kept*."""
-    decisions = deduplication.process(visit, kept, is_compared=is_compared, may_wait=False)
-    decisions += deduplication.end(visit)
-    if decisions[-1].fate is Fate.KEEP:
-        # The program has it: no feed of a later crawl still has to.
-        deduplication.claims.item_left(visit, feeds=None)
 
 
 def _judged(deduplication: Deduplication, visit: Visit, item: Any) -> Record:
@@ -497,7 +481,10 @@ def examined(config: Config, page: tuple[str, bytes | None], other: tuple[str, b
             return found
 
         (url, html), (other_url, other_html) = page, other
-        here = session.reader.stored(index, stored(url)) if html is None else read(url, html)
+        if html is None:
+            here = index.read_again(stored(url), session.run, session.opened.fingerprint)
+        else:
+            here = read(url, html)
         there = stored(other_url) if other_html is None else index.atomically(index.claim, read(other_url, other_html))
         return session.detector.examine(here, there)
 
@@ -510,6 +497,6 @@ def _looking(config: Config) -> Iterator[Deduplication]:
     opened = open_at_once(replace(config, log=None), looks=True)
     try:
         with refusals.translated(opened.store.uri, "read", refusals.of_value):
-            yield deduplication_of(opened, new_crawl(), _Listener())
+            yield Deduplication(opened, new_crawl(), _Listener())
     finally:
         opened.store.close()

@@ -176,10 +176,6 @@ class Standing(NamedTuple):
     reason: str
 
 
-# Two texts are the same if they share this part of their clauses.
-_SAME_TEXT_SHARE = 0.8
-
-
 @dataclass(frozen=True, slots=True)
 class ItemContent:
     """The content of all items of a page together."""
@@ -449,6 +445,9 @@ class Changes(NamedTuple):
         return any(self)
 
 
+NO_CHANGES = Changes()
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The decision about a page, and its reason."""
@@ -459,7 +458,7 @@ class Verdict:
     """Why a page is unchecked, or why a match did not make it a duplicate; else empty or the kind of a duplicate."""
     difference: tuple[str, ...] = ()
     """What the page, or its item, has and the match lacks, for which it was kept."""
-    changes: Changes = field(default_factory=Changes)
+    changes: Changes = NO_CHANGES
     """What has changed on a page that the store has; nothing if it has not."""
     moved: StoredPage | None = None
     """The page as it is stored under its former URL, where it has moved."""

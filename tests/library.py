@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.detector import Detector, Preferences
-from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.budget import UNLIMITED, Budget
 from dedup_middleware.common.urls import request_identity, url_identity
 from dedup_middleware.driver.deduplicator import Deduplication
+from dedup_middleware.driver.opening import Resources
+from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import Index
@@ -34,14 +34,16 @@ from dedup_middleware.index.shared import index_of
 from dedup_middleware.index.shown import PAGES as PAGES_SHOWN
 from dedup_middleware.index.shown import decode
 from dedup_middleware.model import Action, Eligibility, Page, Scope
-from dedup_middleware.settings import SETTINGS, Config
+from dedup_middleware.settings import Config
 from dedup_middleware.stores import OpenStore, open_store
+from dedup_middleware.visits.page_reader import BodyDigests
 from dedup_middleware.visits.visit import Fate, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
+    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Verdict
     from dedup_middleware.records.file import RecordLog
@@ -74,11 +76,6 @@ def contents_of(uri: str) -> dict[bytes, bytes]:
         return {key: value for key, value in store.scan(b"\x01", b"\xff" * 9) if key[:1] != b"w"}
 
 
-def preferences(preferred: Collection[str]) -> Preferences:
-    """Return what DEDUP_PREFERRED makes of a list."""
-    return Preferences(SETTINGS["DEDUP_PREFERRED"].read([*preferred]))
-
-
 class Library(Listener):
     """One store in memory, and what a crawl does with it."""
 
@@ -101,31 +98,28 @@ class Library(Listener):
         self.disks = disks
         self.ends_late = False
         # A program stores no dropped items.
-        self.config = Config.from_settings({}, None)
+        self.config = Config.from_settings({"DEDUP_THRESHOLD": threshold, "DEDUP_PREFERRED": [*preferred]}, None)
         if dropped_size is not None:
             self.config = replace(self.config, spider="spider", dropped_size=dropped_size)
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
         self.index = index_of(self.store, eligibility=eligibility)
-        self.detector = Detector(self.index, fingerprint.hash, CopyRules(threshold), preferences=preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")
 
     def begin(self, run: str, log: RecordLog | None = None) -> None:
         """Begin another crawl on the same store."""
+        digest = BodyDigests(self.store.header.key, self.config)
+        opened = Resources(self.config, self.store, self.index, self.fingerprint, weighted_dom, digest, log)
         self.deduplication = Deduplication(
-            self.config,
-            run=run,
-            detector=self.detector,
-            fingerprint=self.fingerprint,
-            log=log,
-            listener=self,
-            flush=self.flush,
-            disks=self.disks,
-            feeds_end_late=lambda: self.ends_late,
+            opened, run, self, flush=self.flush, disks=self.disks, feeds_end_late=lambda: self.ends_late
         )
         self.deduplication.claims.durability.interval = 1
+
+    @property
+    def detector(self) -> Detector:
+        return self.deduplication.detector
 
     def count(self, name: str, amount: int = 1) -> None:
         """See Listener; so are the next two."""
@@ -140,7 +134,6 @@ class Library(Listener):
     def crash(self) -> None:
         """Forget what was in memory only, as a process does that is killed and begun again."""
         self.index = Index(self.store, OpenClaims(), eligibility=self.index.eligibility)
-        self.detector = replace(self.detector, index=self.index)
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
         """Return a page of the present crawl."""

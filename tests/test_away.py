@@ -19,7 +19,8 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.cli.store import to_release
 from dedup_middleware.common.budget import UNLIMITED
 from dedup_middleware.common.urls import url_identity
-from dedup_middleware.driver.opening import deduplication_of, open_at_once
+from dedup_middleware.driver.deduplicator import Deduplication
+from dedup_middleware.driver.opening import open_at_once
 from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import StoreAwayError
 from dedup_middleware.model import Action, VerdictKind
@@ -333,7 +334,7 @@ class Crawl:
 
     def begun(self, run):
         """Return the deduplication of what is open."""
-        begun = deduplication_of(self.opened, run, Quiet(), flush=self.store_feed)
+        begun = Deduplication(self.opened, run, Quiet(), flush=self.store_feed)
         begun.claims.durability.interval = self.interval
         return begun
 

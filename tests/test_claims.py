@@ -110,7 +110,7 @@ class ClaimMachine(RuleBasedStateMachine):
     @invariant()
     def every_page_stands_where_it_must(self):
         assert [visit.claim.state for visit in self.visits] == self.expected
-        assert self.core.claims.open.keys() == {
+        assert self.core.open.keys() == {
             number for number, stage in zip(self.numbers, self.expected, strict=True) if stage is PENDING
         }
         stats = self.library.stats
@@ -141,7 +141,7 @@ class TestFailingStore:
         library.deduplication.claims.item_left(visit)
         assert [type(failure) for failure in library.failures] == [StoreError]
         assert visit.claim.state is VOID
-        assert library.deduplication.claims.open == {}
+        assert library.deduplication.open == {}
         assert library.stats["claims/confirmed"] == 0
 
     def test_voiding_needs_no_store(self):

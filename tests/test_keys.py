@@ -413,10 +413,10 @@ def test_of_processes_that_meet_a_thing_at_once_one_keeps_it(site, tmp_path, req
 
 
 DEFECTS = [
-    "driver.keyed:KeyedItems.key_of",
-    "driver.keyed:KeyedItems.check",
+    "driver.verdicts:Verdicts.key_of",
+    "driver.verdicts:Verdicts.check_keyed",
     "driver.verdicts:verdict_on",
-    "driver.claiming:claim_keyed",
+    "driver.claiming:placed",
     "items.reading:ItemCheck.exact",
     "index.lookup:Lookup.kept_at",
     "driver.claiming:Claims.item_left",

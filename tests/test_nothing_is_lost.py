@@ -262,7 +262,7 @@ def test_pages_that_end_with_their_connection_are_checked(crawl):
 
 def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     a, b = pair(site, 1)
-    fault = faults("driver.opening:Detector", kind="bug")
+    fault = faults("driver.core:Detector", kind="bug")
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=fault)
     assert outcome.exit_status == 0
     assert outcome.kept == [a, b]

@@ -17,7 +17,7 @@ from engines import ENGINES, need
 from nightly import tries
 from test_away import Crawl, Quiet
 
-from dedup_middleware.driver.opening import deduplication_of
+from dedup_middleware.driver.deduplicator import Deduplication
 from dedup_middleware.driver.releases import Releaser
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Machine(Crawl):
     def __init__(self, kind, path, chance):
         super().__init__(kind.uri(path), "one", interval=1)
         self.kind = kind
-        self.deduplication = deduplication_of(self.opened, "one", Quiet(), flush=self.hand_over, disks=self)
+        self.deduplication = Deduplication(self.opened, "one", Quiet(), flush=self.hand_over, disks=self)
         self.deduplication.claims.durability.interval = 1
         self.releaser = Releaser(self.deduplication)
         self.path = path

@@ -38,11 +38,9 @@ from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError
 from dedup_middleware.index import dropped_items, item_codec, schema
 from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.transfer import opened_copy
-from dedup_middleware.methods.e_simhash import ESimHash
 from dedup_middleware.methods.method import unpacked as unpacked_print
-from dedup_middleware.methods.p_simhash import PSimHash
 from dedup_middleware.methods.shingling import Heintze
-from dedup_middleware.methods.simhash import SimHash
+from dedup_middleware.methods.simhash import ESimHash, PSimHash, SimHash
 from dedup_middleware.records.file import parse_record, pass_through_log, pass_through_logs_beside, remove_log
 from dedup_middleware.stores import files
 from dedup_middleware.stores.base import Header

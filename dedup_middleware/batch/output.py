@@ -15,8 +15,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.api import as_item
-from dedup_middleware.batch.archive import POSITIONS, Read
+from dedup_middleware.api import Deduplicator, as_item
+from dedup_middleware.batch.archive import POSITIONS, Read, records
 from dedup_middleware.batch.pairs import FIELDS
 from dedup_middleware.common import permissions
 from dedup_middleware.common.budget import UncheckableError, page_budget
@@ -27,6 +27,7 @@ from dedup_middleware.index.index import MAX_HOLDERS, packed_item_text, puts_of
 from dedup_middleware.index.transfer import header_line, line_of
 from dedup_middleware.items.reading import ItemCheck, content_of
 from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
+from dedup_middleware.stores import default_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from dedup_middleware.model import ItemContent, Page
 
 _KEPT = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
+_KEYED_FIELDS = ("key", "url", "verdict", "original_url", "reason")
 # A third of the time of the default for a few more bytes.
 _GZIP_LEVEL = 1
 # Records of a row group.
@@ -114,6 +116,30 @@ def write_clusters(engine: Engine, path: Path) -> None:
             yield {"original": original, "size": len(urls), "urls": urls}
 
     _write(records(), path, ("original", "size", "urls"))
+
+
+def write_keyed(job: Job, files: Sequence[Path], path: Path) -> Counter[str]:
+    """Write the verdict on each item of *files* that has a key of *job*; return how many there are of each kind.
+
+    In one process, 0.2 ms an item. An item without a ``url`` has the place of its line.
+    """
+    kinds: Counter[str] = Counter()
+    options = {"key": job.config.key, "item_fields": job.config.item_fields, "redact_query": job.config.redact_query}
+    with (
+        tempfile.TemporaryDirectory(dir=path.parent) as folder,
+        Deduplicator(f"{default_backend()}:{Path(folder, 'store')}", **options) as dedup,  # type: ignore[arg-type]
+        path.open("x", encoding="ascii") as output,
+    ):
+        for file in files:
+            for number, record in records(file):
+                if (item := job.keyed_item(record)) is None:
+                    continue
+                url = item.get("url")
+                found = dedup.add(url if url and isinstance(url, str) else f"{file}:{number}", item=item).as_dict()
+                kinds[found["verdict"]] += 1
+                changes = (found["changes"] or {}).get("values", [])
+                output.write(json.dumps({name: found[name] for name in _KEYED_FIELDS} | {"changes": changes}) + "\n")
+    return kinds
 
 
 def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]) -> None:

@@ -16,7 +16,6 @@ from scrapy.cmdline import execute
 from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import Job, files_of
 from dedup_middleware.batch.engine import engine
-from dedup_middleware.batch.feed_items import write_keyed
 from dedup_middleware.batch.pairs import check
 from dedup_middleware.cli.options import Subcommand, option
 from dedup_middleware.common.registry import required
@@ -63,7 +62,7 @@ def batch(opts: argparse.Namespace, config: Config) -> dict[str, Any]:
         output.write_clusters(tables, folder / names[1])
         output.write_store(tables, job, folder / names[2])
         if key:
-            keyed = write_keyed(job, files, folder / _KEYS)
+            keyed = output.write_keyed(job, files, folder / _KEYS)
     return {
         "output": str(opts.output),
         "files": (*names, _KEYS) if key else names,

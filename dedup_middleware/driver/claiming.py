@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.driver.comparing import owned_by
-from dedup_middleware.driver.keyed import claim_keyed
+from dedup_middleware.driver.verdicts import placed
 from dedup_middleware.errors import TROUBLE, FeedError
 from dedup_middleware.model import Page, Rejection, VerdictKind
 from dedup_middleware.records.recorder import RecordMaker
@@ -16,39 +16,26 @@ from dedup_middleware.visits.states import Claim, Event, Output, after
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.driver.core import Core
     from dedup_middleware.driver.verdicts import Verdicts
-    from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.visits.drops import Drops
-    from dedup_middleware.visits.durability import DiskWaits, Flush
-    from dedup_middleware.visits.visit import Listener, Visit
+    from dedup_middleware.visits.visit import Visit
 
 
 class Claims:
     """The claims of one crawl that are open."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a claim is opened and ended with
-        self,
-        open_: dict[int, Visit],
-        detector: Detector,
-        verdicts: Verdicts,
-        drops: Drops,
-        listener: Listener,
-        fail: Callable[[DedupError | UnreadableError], None],
-        *,
-        flush: Flush | None,
-        disks: DiskWaits | None,
-    ) -> None:
-        """*flush* and *disks* are for `Durability`; *fail* gets the trouble with the store or a disk."""
-        self.open = open_
-        """The visits, by the number of the claim in the index, or that of the original that is kept again."""
-        self._detector, self._index = detector, detector.index
-        self._verdicts, self._drops = verdicts, drops
-        self._listener, self._fail = listener, fail
+    def __init__(self, core: Core, verdicts: Verdicts) -> None:
+        """Let *verdicts* renew those that are stale before a page claims its text."""
+        self._core, self._index, self._verdicts = core, core.index, verdicts
         self.durability = Durability(
-            self._index.store, flush=flush, disks=disks, write=self._write, fail=self._checkpoint_failed
+            core.index.store,
+            # What is in memory needs no disk.
+            flush=None if core.opened.trouble else core.flush,
+            disks=core.disks,
+            write=self._write,
+            fail=self._checkpoint_failed,
         )
 
     def claim(self, visit: Visit, *, check: bool = False) -> None:
@@ -59,7 +46,7 @@ class Claims:
         try:
             claimed = self._index.atomically(self._open_in_store, visit, check=check)
         except TROUBLE as error:
-            self._fail(error)
+            self._core.fail(error)
             if check:
                 self._verdicts.give(visit)
             return
@@ -74,37 +61,33 @@ class Claims:
             self._verdicts.renew_if_stale(visit)
         # Items that were kept before would be counted as items of the claim.
         may_claim = visit.claim.state is Claim.NONE and visit.items.output is Output.FLOWS and not visit.items.kept
-        if not may_claim or visit.is_duplicate or not visit.can_be_original:
+        page, verdict, own = visit.page, visit.verdict, None
+        if not may_claim or page is None or visit.is_duplicate or not visit.can_be_original:
             return None
-        if visit.page is not None and visit.page.is_keyed:
-            # Also one that is unchanged, which other pages may give at the same time.
-            return claim_keyed(visit.page, visit.verdict, self._index)
-        own = None
-        if visit.verdict.kind is VerdictKind.UNCHANGED and visit.page is not None and visit.verdict.moved is None:
+        # Other pages may give an unchanged item with a key at the same time: each claims it.
+        if verdict.kind is VerdictKind.UNCHANGED and verdict.moved is None and not page.is_keyed:
             # An unchanged original owns its text already.
-            own = visit.page.known or self._index.find(visit.page.identities)
-        page = visit.page if own is not None or visit.read is None else visit.read_in_full()
+            own = page.known or self._index.find(page.identities)
+        page = page if own is not None else visit.read_in_full()
         if page is None:
             return None
-        page = self._detector.to_stored(page, visit.verdict)
+        page = placed(page, verdict) if page.is_keyed else self._core.detector.to_stored(page, visit.verdict)
         return page, own or self._index.claim(page)
 
     def _note_open(self, number: int, visit: Visit) -> None:
-        self.open[number] = visit
+        self._core.open[number] = visit
         self._index.open_claims.opened(number, self.durability.want)
 
     def reconsider(self, visit: Visit) -> None:
         """Check a duplicate again if its verdict is stale; it claims its text if it is not a duplicate any more."""
-        try:
+        with self._core.guard:
             self._verdicts.renew_if_stale(visit)
-        except TROUBLE as error:
-            self._fail(error)
         if not visit.is_duplicate:
             self.claim(visit, check=True)
 
-    def overrule(self, visit: Visit, rejection: Rejection | None) -> None:
-        """Make a duplicate a related page because of a *rejection*, if there is one; it claims its text."""
-        if visit.is_duplicate and rejection is not None:
+    def overrule(self, visit: Visit, rejection: Rejection) -> None:
+        """Make a duplicate a related page because of a *rejection*; it claims its text."""
+        if visit.is_duplicate:
             visit.overrule(rejection)
             self.claim(visit)
 
@@ -118,16 +101,14 @@ class Claims:
     def rests_on_claim(self, visit: Visit) -> bool:
         """Return whether *visit* is a duplicate of a claim that is open, of this or another process. A get."""
         match = visit.verdict.match if visit.original_is_pending else None
-        try:
+        with self._core.guard:
             return match is not None and self._index.claimed(match.original.number) is not None
-        except TROUBLE as error:
-            self._fail(error)
-            return False
+        return False
 
     def is_delivered(self, visit: Visit) -> bool:
         """Return whether the original of *visit* is one of this crawl that waits for disks only."""
         match = visit.verdict.match
-        original = None if match is None else self.open.get(match.original.number)
+        original = None if match is None else self._core.open.get(match.original.number)
         return original is not None and original.claim.state is Claim.DELIVERED
 
     # --- the claim ends
@@ -141,86 +122,88 @@ class Claims:
     def void(self, visit: Visit) -> None:
         """End the claim, if it is open: an item was dropped by a pipeline or has failed, and the page owns nothing."""
         if visit.claim.state in {Claim.PENDING, Claim.DELIVERED}:
-            self._end_open(visit, Event.VOID)
-            try:
-                if visit.claim.stored is not None and visit.claim.stored.pending:
-                    self._index.void_claim(visit.claim.stored.number)
-            except TROUBLE as error:
-                self._fail(error)
+            stored = self._end_open(visit, Event.VOID)
+            with self._core.guard:
+                if stored.pending:
+                    self._index.void_claim(stored.number)
 
     def void_open(self, *, also_delivered: bool = False) -> None:
         """End the claims whose items have not all left the pipelines; with *also_delivered*, all that are open."""
-        for visit in [*self.open.values()]:
+        for visit in [*self._core.open.values()]:
             if visit.claim.state is Claim.PENDING or also_delivered:
                 self.void(visit)
 
     def end(self, visit: Visit) -> None:
         """Note that no item will follow."""
-        if visit.claim.state is not Claim.PENDING or visit.claim.page is None:
-            return
-        visit.claim.page = owned_by(visit, visit.claim.page, self._index)
-        if visit.claim.page is None:
-            self.void(visit)
-        else:
+        if visit.claim.state is Claim.PENDING:
+            visit.claim.page = owned_by(visit, self._index)
+            if visit.claim.page is None:
+                self.void(visit)
             self._deliver_if_complete(visit)
 
-    def _end_open(self, visit: Visit, event: Event) -> None:
+    def _end_open(self, visit: Visit, event: Event) -> StoredPage:
+        """End the claim by *event*; return what the store has of it."""
+        stored = visit.claim.stored
+        assert stored is not None
         visit.claim.state = after(visit.claim.state, event)
-        self._listener.count("claims/void" if visit.claim.state is Claim.VOID else "claims/confirmed", 1)
-        assert visit.claim.stored is not None
-        if self.open.get(visit.claim.stored.number) is visit:
-            del self.open[visit.claim.stored.number]
-        self._index.open_claims.ended(visit.claim.stored.number)
+        self._core.listener.count("claims/void" if visit.claim.state is Claim.VOID else "claims/confirmed", 1)
+        if self._core.open.get(stored.number) is visit:
+            del self._core.open[stored.number]
+        self._index.open_claims.ended(stored.number)
+        return stored
 
     def _deliver_if_complete(self, visit: Visit) -> None:
-        is_over = visit.items.output is Output.ENDED and visit.claim.left == visit.claim.yielded
-        if visit.claim.state is not Claim.PENDING or visit.claim.page is None or not is_over:
+        claim, items = visit.claim, visit.items
+        if claim.state is not Claim.PENDING or items.output is not Output.ENDED or claim.left != claim.yielded:
             return
         # Without an item that was kept, is checked by itself, or was dropped because the store has it.
-        claim, items = visit.claim, visit.items
         has_items = claim.yielded or claim.item_texts or items.keyed or (visit.key and items.dropped)
-        if not has_items or visit.claim.is_of_list:
+        # A page with little text and several items owns none of these.
+        is_list = claim.yielded > 1 and claim.page is not None and claim.page.fingerprint.is_whole
+        if claim.page is None or not has_items or is_list:
             self.void(visit)
             return
-        if (standing := RecordMaker.standing(visit)) != visit.claim.page.standing:
-            visit.claim.page = replace(visit.claim.page, standing=standing)
-        visit.claim.state = after(visit.claim.state, Event.DELIVER)
+        if (standing := RecordMaker.standing(visit)) != claim.page.standing:
+            claim.page = replace(claim.page, standing=standing)
+        claim.state = after(claim.state, Event.DELIVER)
         self.durability.delivered(visit)
 
     def _write(self, visit: Visit, with_items: bool) -> list[bytes]:  # noqa: FBT001 - called back
         """Write the page of *visit*, which is durable; *with_items*, write these, too, and return their keys."""
-        pairs: list[KeyValue] = []
+        keys: list[bytes] = []
+        claim = visit.claim
 
         def items(number: int) -> list[KeyValue]:
-            pairs[:] = self._drops.kept_pairs(visit, number) if with_items else []
+            pairs = self._core.drops.kept_pairs(visit, number) if with_items else []
+            keys[:] = [key for key, _ in pairs]
             return pairs
 
-        assert visit.claim.page is not None
-        assert visit.claim.stored is not None
-        claim = visit.claim.stored.number if visit.claim.stored.pending else None
+        assert claim.page is not None
+        assert claim.stored is not None
+        pending = claim.stored.number if claim.stored.pending else None
         try:
-            stored = self._index.commit(visit.claim.page, claim=claim, feeds=visit.claim.feeds, items=items)
+            stored = self._index.commit(claim.page, claim=pending, feeds=claim.feeds, items=items)
         except TROUBLE:
             raise
         except Exception as error:  # noqa: BLE001 - a plugin bug: the other pages are durable all the same
             self.void(visit)
-            self._listener.defect(error, visit.url)
+            self._core.listener.defect(error, visit.url)
             return []
         self._end_open(visit, Event.WRITE)
-        if stored is not None and visit.claim.page.replaces is not None:
-            self._listener.count("upgrades", 1)
-        return [] if stored is None else [key for key, _ in pairs]
+        if stored is not None and claim.page.replaces is not None:
+            self._core.listener.count("upgrades", 1)
+        return keys if stored is not None else []
 
     def _checkpoint_failed(self, error: Exception) -> None:
         if not isinstance(error, TROUBLE):
-            self._listener.defect(error, "a checkpoint")
+            self._core.listener.defect(error, "a checkpoint")
             error = FeedError("it is not known what is on disk")
-        self._fail(error)
+        self._core.fail(error)
 
     def resume_from(self, before: Claims) -> list[bytes]:
         """Go on with what *before* has made ready; return the keys of the items that are stored until feeds end."""
         keys = self.durability.resume_from(before.durability)
-        for number, visit in before.open.items():
+        for number, visit in before._core.open.items():
             if visit.claim.state is Claim.DELIVERED:
                 self._note_open(number, visit)
         return keys

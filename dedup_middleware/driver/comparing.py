@@ -13,11 +13,8 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.driver.core import Core
     from dedup_middleware.index.index import Index
-    from dedup_middleware.items.reading import ItemCheck
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.visits.visit import Visit
 
@@ -25,48 +22,59 @@ if TYPE_CHECKING:
 _NOTHING = content_of([])
 
 
-def compare_with_itself(
-    visit: Visit, index: Index, check: ItemCheck, wanting: Callable[[Any], frozenset[str]], run: str
-) -> None:
+def compare_with_itself(core: Core, visit: Visit) -> None:
     """Compare the items of an unchanged page with what it gave before: if that is other, the page has changed.
 
     If it is the same, and all feeds have it, the items are dropped where that is wanted. They are not stored: the store
-    has the page. *wanting* returns the kinds of the feeds that want an item; *run* names the crawl. Two reads at most,
-    mostly none. `UncheckableError` for an item that cannot be read.
+    has the page. Two reads at most, mostly none. `UncheckableError` for an item that cannot be read.
     """
+    claim, index = visit.claim, core.index
     own = _own(visit, index)
-    if own is None or own.item_content is None or visit.claim.page is None:
+    if own is None or own.item_content is None or claim.page is None:
         return
-    texts, changes = visit.claim.item_texts, Changes()
-    if not visit.claim.page.is_keyed:
-        texts = texts or [check.read(visit.claim.page, item, visit.budget) for item in visit.items.held]
+    texts, changes = claim.item_texts, Changes()
+    if not claim.page.is_keyed:
+        texts = texts or [core.item_check.read(claim.page, item, visit.budget) for item in visit.items.held]
         changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
     if changes:
         visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
-        if visit.claim.stored is not None:
-            index.outdate(visit.claim.stored.number, [own], run)
+        if claim.stored is not None:
+            index.outdate(claim.stored.number, [own], core.run)
     elif (
         visit.unchanged is Unchanged.DROP
         and visit.verdict.moved is None
-        and all(own.kept.has_reached(wanting(item)) for item in visit.items.held)
+        and all(own.kept.has_reached(core.feeds_wanting(item)) for item in visit.items.held)
     ):
         visit.items.decided += [Decision(Fate.DROP, item) for item in visit.items.held]
         visit.items.dropped += len(visit.items.held)
         if visit.items.held:
-            visit.claim.item_texts, visit.claim.feeds, visit.items.held = texts, own.kept.feeds, []
+            claim.item_texts, claim.feeds, visit.items.held = texts, own.kept.feeds, []
 
 
-def item_verdict(
-    visit: Visit, item: Any, detector: Detector, check: ItemCheck, wanting: Callable[[Any], frozenset[str]]
-) -> ItemVerdict:
+def _own(visit: Visit, index: Index) -> StoredPage | None:
+    stored, page = visit.claim.stored, visit.claim.page
+    if stored is None or page is None or not stored.pending:
+        return stored
+    if page.is_keyed:
+        # The place of its key may have other values, which other feeds have.
+        return next((known for known in visit.verdict.known if known.digest == page.fingerprint.digest), None)
+    return next((known for known in index.same(page.all_identities) if known.original is None), None)
+
+
+def item_verdict(core: Core, visit: Visit, item: Any) -> ItemVerdict:
     """Return whether an *item* of a duplicate repeats what an original gave, to each of the feeds that want it.
 
     The first item judges the page: it is a duplicate of an original that has what the item has, or none. Later ones are
-    compared with that original. `UncheckableError` for an item that cannot be read.
+    compared with that original. Without an *item*, the page itself is judged. `UncheckableError` for an item that
+    cannot be read.
     """
     assert visit.page is not None
-    wanted, verdict, match = wanting(item), visit.verdict, visit.verdict.match
-    page = within(visit.page, visit.budget)
+    page, verdict, match = within(visit.page, visit.budget), visit.verdict, visit.verdict.match
+    if item is None:
+        with visit.budget:
+            judged = core.detector.judge(page, verdict)
+        return ItemVerdict(judged, repeats=judged.kind is VerdictKind.DUPLICATE)
+    wanted = core.feeds_wanting(item)
 
     def rejects(original: StoredPage) -> Rejection | None:
         # What the items of an open claim contain, and which feeds have them, is known once it has ended.
@@ -82,43 +90,26 @@ def item_verdict(
         return ItemVerdict(verdict, repeats=rejection is None, rejection=rejection)
 
     with visit.budget:
-        text = check.read(page, item, visit.budget)
+        text = core.item_check.read(page, item, visit.budget)
         if visit.read is not None or match is None:
             # Of a page that was not read: the item was dropped before, for what is as it was.
             return ItemVerdict(verdict, text.has_text or None)
         provisional = verdict if verdict.candidates else replace(verdict, candidates=(match,))
-        judged = detector.judge(page, provisional, text, rejects)
+        judged = core.detector.judge(page, provisional, text, rejects)
         if judged.kind is VerdictKind.DUPLICATE:
             return ItemVerdict(judged, text.has_text or None)
         rejection = Rejection(judged.reason or Reason.BELOW_THRESHOLD, judged.difference)
         return ItemVerdict(judged if verdict.candidates else verdict, repeats=False, rejection=rejection)
 
 
-def _own(visit: Visit, index: Index) -> StoredPage | None:
-    if visit.claim.stored is None or visit.claim.page is None or not visit.claim.stored.pending:
-        return visit.claim.stored
-    if visit.claim.page.is_keyed:
-        # The place of its key may have other values, which other feeds have.
-        digest = visit.claim.page.fingerprint.digest
-        return next((known for known in visit.verdict.known if known.digest == digest), None)
-    return next((page for page in index.same(visit.claim.page.all_identities) if page.original is None), None)
-
-
-def page_verdict(visit: Visit, detector: Detector) -> ItemVerdict:
-    """Return whether the page of a duplicate repeats its original, where no item is compared."""
-    assert visit.page is not None
-    with visit.budget:
-        judged = detector.judge(within(visit.page, visit.budget), visit.verdict)
-    return ItemVerdict(judged, repeats=judged.kind is VerdictKind.DUPLICATE)
-
-
-def owned_by(visit: Visit, claimed: Page, index: Index) -> Page | None:
-    """Return the page of *visit*, *claimed* so, with what it owns now that all its items came; ``None`` for nothing.
+def owned_by(visit: Visit, index: Index) -> Page | None:
+    """Return the page that *visit* claims, with what it owns now that all its items came; ``None`` for nothing.
 
     A page with one item owns its whole text; one with several only their text: a list of teasers does not own the
     articles.
     """
-    if claimed.is_keyed:
+    claimed = visit.claim.page
+    if claimed is None or claimed.is_keyed:
         return claimed
     known, several = claimed.known, visit.items.processed > 1
     try:
@@ -127,9 +118,8 @@ def owned_by(visit: Visit, claimed: Page, index: Index) -> Page | None:
     except UncheckableError:
         content = _NOTHING
     if visit.read is not None and not index.gave_the_same(claimed, content, several=several):
-        page = visit.read_in_full()
-        if page is None:
+        claimed = visit.read_in_full()
+        if claimed is None:
             return None
-        claimed = page
     page = claimed.restricted_to(content.hashes, content.texts) if several else claimed
     return replace(page, item_content=content)

@@ -1,11 +1,7 @@
 """Decides what happens to each page and item of one crawl, or of one program: the only driver of the state machine.
 
-    check, check_unread     page -> a provisional verdict; writes nothing
-    enter                   the callback gets the page, which claims its text unless it is a duplicate
-    process                 each item: keep, drop, hold, or wait for the original and process it again
-    end                     the output has ended: what becomes of the items that are held
-    callback_failed         the callback has raised: what still comes is not the page's
-    item_left, void         an item has left the pipelines; one was dropped by them, or has failed
+`Verdicts.check` gives a page a provisional verdict. Then come `enter`, `process` for each item and `end`, and
+`Claims.item_left` or `Claims.void` for each item that has left the pipelines.
 
 `states` has the transitions; a call in a wrong state raises. It depends neither on Scrapy nor on time. Trouble of our
 own is never a reason to drop: after a failure of the store, the records or a feed every page is kept.
@@ -20,93 +16,57 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.urls import url_identity
 from dedup_middleware.driver.claiming import Claims
-from dedup_middleware.driver.comparing import compare_with_itself, item_verdict, page_verdict
-from dedup_middleware.driver.earlier import EarlierCrawls
-from dedup_middleware.driver.keyed import KeyedItems
+from dedup_middleware.driver.comparing import compare_with_itself, item_verdict
+from dedup_middleware.driver.core import Core
 from dedup_middleware.driver.verdicts import Verdicts
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreError, UnreadableError
-from dedup_middleware.extraction import weighted_dom
-from dedup_middleware.items.keys import ItemKeys
-from dedup_middleware.items.reading import ItemCheck
-from dedup_middleware.model import Action, Rejection, Unchanged, VerdictKind
+from dedup_middleware.model import Action, Rejection, Unchanged, VerdictKind, now
 from dedup_middleware.reasons import Reason
+from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.stores import refusals
-from dedup_middleware.visits.drops import Drops, Written
+from dedup_middleware.version import __version__
+from dedup_middleware.visits.drops import Written
 from dedup_middleware.visits.page_reader import PageReader
 from dedup_middleware.visits.states import Claim, Event, Output, after
-from dedup_middleware.visits.visit import Decision, Fate, ItemClasses, ItemVerdict, Visit
+from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
-    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.errors import DedupError
-    from dedup_middleware.extraction import Extractor
-    from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.model import Match
-    from dedup_middleware.records.crawl_lines import CrawlLine
-    from dedup_middleware.records.file import RecordLog
-    from dedup_middleware.settings import Config
-    from dedup_middleware.visits.durability import DiskWaits, Flush
-    from dedup_middleware.visits.visit import Listener
 
 
-class Deduplication:
-    """The pages and items of one crawl, *run*, with the settings in *config*."""
+class Deduplication(Core):
+    """The pages and items of one crawl."""
 
-    def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
-        self,
-        config: Config,
-        *,
-        run: str,
-        detector: Detector,
-        fingerprint: Fingerprinter,
-        extract: Extractor = weighted_dom,
-        log: RecordLog | None,
-        begin: CrawlLine | None = None,
-        listener: Listener,
-        flush: Flush | None = None,
-        disks: DiskWaits | None = None,
-        feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
-        feeds_end_late: Callable[[], bool] = lambda: False,
-        jobdir: str = "",
-    ) -> None:
-        """Check with *detector* and report to *listener*.
-
-        *begin* is the first line of its records. *flush* and *disks* are for `Durability`; *feeds_wanting* returns the
-        kinds of the feeds that want an item, and *feeds_end_late* whether one is on disk only when it ends. Later
-        processes go on with a crawl that has a *jobdir*, which is its name.
-        """
-        self.run = run
-        self.spider = config.spider or ""
-        self.detector = detector
-        self.index = detector.index
-        self.awaits_store = False
-        """Whether the only failure is a store that is away."""
-        self.reader = PageReader(run, fingerprint, extract, self.index.beside, self.fail)
-        self.item_check = ItemCheck(fingerprint, config.max_bytes, config.item_fields)
-        self._listener = listener
-        self._items = ItemClasses(listener)
-        self.drops = Drops(self.index, self._items, config, run, jobdir)
-        self.feeds_wanting = feeds_wanting
-        self._feeds_end_late = feeds_end_late
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        config, index, fingerprint = self.opened.config, self.index, self.opened.fingerprint
+        self.reader = PageReader(self.run, fingerprint, self.opened.extract, index.beside, self.fail)
         # Whether the items of unchecked pages are checked as pages.
         self._items_are_pages = config.spider is not None and bool(config.item_fields)
-        self.jobdir = jobdir
-        claims: dict[int, Visit] = {}
-        self._earlier = EarlierCrawls(run, self.index, claims.keys())
-        self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
-        self.keyed = KeyedItems(run, ItemKeys(self.spider, config.key), self.item_check, self.verdicts.check)
-        self.claims = Claims(claims, detector, self.verdicts, self.drops, listener, self.fail, flush=flush, disks=disks)
+        self.verdicts = Verdicts(self)
+        self.claims = Claims(self, self.verdicts)
         self.recorder = Recorder(
-            *(self.spider, run, log, listener, self.fail),
+            *(self.spider, self.run, self.opened.log, self.listener, self.fail),
             hash_clause=fingerprint.hash,
-            preferences=detector.preferences,
-            begin=begin,
-            find=lambda identity: self.index.find([identity]),
-            is_earlier=self._earlier.have_kept,
+            preferences=self.detector.preferences,
+            begin=CrawlLine(
+                event="begin",
+                time=now(),
+                spider=self.spider,
+                crawl=self.run,
+                project=config.bot,
+                version=__version__,
+                settings=config.changed,
+                scope=config.scope.value,
+                has_new=config.log_has_new,
+            ),
+            find=lambda identity: index.find([identity]),
+            is_earlier=self.verdicts.is_earlier,
         )
 
     def enter(self, visit: Visit) -> None:
@@ -123,44 +83,40 @@ class Deduplication:
         """Return what becomes of *item*, the next of the page, and of items that were held before it.
 
         An item with a key goes on, to be checked by itself. The first of the others decides whether the page is a
-        duplicate. A later one is dropped if the original's items contain
-        what it contains, and else kept; it follows its page if it is not to be *compared*. An item without text is held
-        until the end: it is dropped unless an item of the page was kept. After a ``WAIT`` process the item again; where
-        it *may not wait*, it is kept instead.
+        duplicate. A later one is dropped if the original's items contain what it contains, and else kept; it follows
+        its page if it is not to be *compared*. An item without text is held until the end: it is dropped unless an item
+        of the page was kept. After a ``WAIT`` process the item again; where it *may not wait*, it is kept instead.
         """
         visit.items.output = after(visit.items.output, Event.PROCESS)
-        if self.keyed.key_of(visit, item) is not None:
+        if self.opened.config.key and self.verdicts.key_of(visit, item) is not None:
             visit.items.keyed += 1
             return [Decision(Fate.CHECK, item)]
         may_drop = visit.items.is_sound and visit.items.output is Output.FLOWS
         found = None
-        if may_drop and visit.is_duplicate and visit.read is not None and not self._was_dropped(visit, item):
-            visit.version = None
-            visit.read_in_full()
-        if may_drop and visit.is_duplicate and (visit.version is None or visit.original_is_pending):
-            self.claims.reconsider(visit)
         if may_drop and visit.is_duplicate:
-            found = self._compare(visit, item, is_compared=is_compared)
-            if found is None and may_wait:
+            if visit.read is not None and not self._was_dropped(visit, item):
                 visit.version = None
-                return [Decision(Fate.WAIT, item)]
-            if found is None:
-                visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
-            elif not visit.is_duplicate:
-                found = None
+                visit.read_in_full()
+            if visit.is_duplicate and (visit.version is None or visit.original_is_pending):
+                self.claims.reconsider(visit)
+            if visit.is_duplicate:
+                found = self._compare(visit, item, is_compared=is_compared)
+                if found is None and may_wait:
+                    visit.version = None
+                    return [Decision(Fate.WAIT, item)]
+                if found is None:
+                    visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
         visit.items.processed += 1
-        if found is None:
-            again = self._of_unchanged(visit, item) if may_drop and not self.verdicts.has_failed else []
+        if found is None or not visit.is_duplicate:
+            again = self._of_unchanged(visit, item) if may_drop and not self.has_failed else []
             return again or self._keep_all(visit, item)
         return self._of_duplicate(visit, item, found)
 
     def _was_dropped(self, visit: Visit, item: Any) -> bool:
         """Return whether an *item* of a duplicate that was not read was dropped before, as it would be now."""
-        try:
-            return not self.verdicts.has_failed and self.drops.note_again(visit, item, self.feeds_wanting(item))
-        except TROUBLE as error:
-            self.fail(error)
-            return False
+        with self.guard:
+            return not self.has_failed and self.drops.note_again(visit, item, self.feeds_wanting(item))
+        return False
 
     def _of_duplicate(self, visit: Visit, item: Any, found: ItemVerdict) -> list[Decision]:
         """Return what becomes of an *item* of a page that is a duplicate, by what its comparison has *found*."""
@@ -191,22 +147,20 @@ class Deduplication:
 
     def _compare(self, visit: Visit, item: Any, *, is_compared: bool) -> ItemVerdict | None:
         """Return `check_item`; ``None`` if the original of the duplicate, or what it gives, is not durable yet."""
-        if visit.original_is_pending and not visit.verdict.candidates and not self.verdicts.has_failed:
+        if visit.original_is_pending and not visit.verdict.candidates and not self.has_failed:
             return None
         before = visit.verdict
         found = self.check_item(visit, item if is_compared else None)
         # An original that this crawl is keeping again may give more than before, and to more feeds.
-        open_ = [
-            m for m in before.candidates or (before.match,) if m is not None and m.original.number in self.claims.open
-        ]
+        open_ = [m for m in before.candidates or (before.match,) if m is not None and m.original.number in self.open]
         is_open = found.repeats is False or any(
             self.index.open_claims.gives_other_items(m.original.number) for m in open_
         )
-        if is_open and open_ and not self.verdicts.has_failed:
+        if is_open and open_ and not self.has_failed:
             visit.verdict = replace(before, match=open_[0])
             return None
         visit.verdict = found.verdict
-        if visit.original_is_pending and not self.verdicts.has_failed:
+        if visit.original_is_pending and not self.has_failed:
             return None
         if not visit.is_duplicate:
             self.claims.claim(visit, check=True)
@@ -224,8 +178,15 @@ class Deduplication:
             # No item has come.
             visit.verdict = self.check_item(visit, None).verdict
             visit.verdict = replace(visit.verdict, candidates=())
-        if is_complete and (visit.items.held or visit.claim.item_texts) and visit.verdict.kind is VerdictKind.UNCHANGED:
-            self._compare_with_itself(visit)
+        may_drop = visit.items.is_sound and not self.has_failed
+        if (
+            is_complete
+            and may_drop
+            and visit.verdict.kind is VerdictKind.UNCHANGED
+            and (visit.items.held or visit.claim.item_texts)
+        ):
+            with self.guard, suppress(UncheckableError), visit.budget:
+                compare_with_itself(self, visit)
         while visit.items.held:
             item = visit.items.held[0]
             decision = self._repeated(visit, item) or self._keep(visit, item)
@@ -247,9 +208,7 @@ class Deduplication:
     def check_item(self, visit: Visit, item: Any) -> ItemVerdict:
         """Return `item_verdict` on an *item* of a duplicate. It is kept if it cannot be read, or if the store fails."""
         try:
-            if item is None:
-                return page_verdict(visit, self.detector)
-            return item_verdict(visit, item, self.detector, self.item_check, self.feeds_wanting)
+            return item_verdict(self, visit, item)
         except UncheckableError as error:
             return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
         except TROUBLE as error:
@@ -268,7 +227,8 @@ class Deduplication:
     def _keep(self, visit: Visit, item: Any, *, repeats: bool = False) -> Decision:
         """Count *item* as kept, and tag it where that is the action: it *repeats* the page's original, or not."""
         visit.items.kept += 1
-        if self._items_are_pages and visit.needs_item_check and not visit.is_item:
+        is_unchecked = visit.verdict.kind is VerdictKind.UNCHECKED and visit.verdict.reason != Reason.SWITCHED_OFF
+        if self._items_are_pages and is_unchecked and not visit.is_item:
             visit.items.are_checked = True
             return Decision(Fate.CHECK, item)
         if visit.claim.state is Claim.PENDING and visit.claim.page is not None:
@@ -276,12 +236,12 @@ class Deduplication:
             if not visit.claim.page.is_keyed:
                 with suppress(UncheckableError), visit.budget:
                     visit.claim.item_texts.append(self.item_check.read(visit.claim.page, item, visit.budget))
-            if self._feeds_end_late():
+            if self.feeds_end_late():
                 visit.claim.kept.append(self.drops.as_stored(item))
         if visit.action is Action.TAG or (
             visit.unchanged is Unchanged.TAG and visit.verdict.kind is VerdictKind.UNCHANGED
         ):
-            self._items.tag(visit, item, repeats=repeats)
+            self.classes.tag(visit, item, repeats=repeats)
         return Decision(Fate.KEEP, item)
 
     def _repeated(self, visit: Visit, item: Any) -> Decision | None:
@@ -290,7 +250,7 @@ class Deduplication:
         ``None`` if it is kept: its page is not a duplicate of the same original any more, or something fails. If the
         action of *visit* is another, nothing is written, by the same steps: so a dry run and tags show what a drop is.
         """
-        if not visit.items.is_sound or self.verdicts.has_failed or not visit.is_duplicate:
+        if not visit.items.is_sound or self.has_failed or not visit.is_duplicate:
             return None
         if (data := self.drops.encode(item)) is None:
             if not (visit.items.dropped or visit.items.would_drop or visit.items.tagged):
@@ -316,16 +276,6 @@ class Deduplication:
             self.claims.claim(visit)
         return None
 
-    def _compare_with_itself(self, visit: Visit) -> None:
-        try:
-            if visit.items.is_sound and not self.verdicts.has_failed:
-                with visit.budget:
-                    compare_with_itself(visit, self.index, self.item_check, self.feeds_wanting, self.run)
-        except UncheckableError:
-            pass
-        except TROUBLE as error:
-            self.fail(error)
-
     def _write_drop(self, visit: Visit, before: Match | None, item: Any, data: bytes) -> Written | None:
         """Write the drop, if the action is one; ``None`` if the match *before* does not stand, and the item is kept."""
         self.verdicts.renew_if_stale(visit)
@@ -340,15 +290,15 @@ class Deduplication:
 
     def _finish(self, visit: Visit) -> None:
         """Count and record a page whose output has ended."""
-        if not visit.is_duplicate:
+        is_duplicate = visit.is_duplicate
+        if not is_duplicate:
             visit.items.would_drop = 0
         self.recorder.finished(visit)
         if visit.read is not None:
-            self._listener.count("unread", 1)
-        try:
-            self.drops.remember_undropped(visit)
-        except TROUBLE as error:
-            self.fail(error)
+            self.listener.count("unread", 1)
+        if is_duplicate:
+            with self.guard:
+                self.drops.remember_undropped(visit)
 
     def released_item_left(self, item: DroppedItem, feeds: frozenset[str] | None = None) -> None:
         """Note that a released *item* has left the pipelines: it leaves the store, once that is durable.
@@ -360,58 +310,49 @@ class Deduplication:
 
     def redirected(self, urls: Iterable[str], end: str) -> None:
         """Note that *urls* lead to the URL *end* now: the pages that were there are gone, or have moved there."""
-        try:
+        with self.guard:
             self.index.lead_elsewhere(map(url_identity, urls), url_identity(end), self.run)
-        except TROUBLE as error:
-            self.fail(error)
 
     def gone(self, url: str, identities: Collection[bytes]) -> None:
         """Note that the page at *url* is gone: it owns nothing."""
-        try:
+        with self.guard:
             stored = self.index.same(identities)
             self.index.remove([page.number for page in stored if page.original is None], self.run)
-        except TROUBLE as error:
-            self.fail(error)
-            return
-        if stored:
-            self.recorder.gone(url)
+            if stored:
+                self.recorder.gone(url)
 
     def resume_from(self, before: Deduplication) -> None:
         """Go on with what *before* has kept and counted, in the same crawl, until its store was away."""
         keys = self.claims.resume_from(before.claims)
         self.recorder.resume_from(before.recorder)
-        self._earlier.resume_from(before._earlier)
-        try:
+        self.verdicts.resume_from(before.verdicts)
+        with self.guard:
             self.index.atomically(self.index.dropped.adopt, keys, before.index.dropped.holder)
-        except TROUBLE as error:
-            self.fail(error)
 
     def close(self) -> None:
         """Make durable what has left the pipelines; close the records."""
         self.claims.void_open()
-        try:
+        with self.guard:
             self.claims.durability.end()
-            if self.verdicts.store_failure is None:
+            if self.store_failure is None:
                 # Items have been released since the last drop, so that more dropped items may be removed.
                 self.drops.make_room(0)
-        except TROUBLE as error:
-            self.fail(error)
-        self._earlier.end()
+        self.verdicts.end()
         self.recorder.close()
 
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""
         if isinstance(error, UnreadableError):
             error = refusals.corrupt(self.index.store.uri, str(error))
-        if self.verdicts.store_failure is None and isinstance(error, StoreError):
+        if self.store_failure is None and isinstance(error, StoreError):
             is_away = isinstance(error, StoreAwayError)
-            self.verdicts.store_failure = Reason.STORE_UNREACHABLE if is_away else Reason.STORE_FAILED
+            self.store_failure = Reason.STORE_UNREACHABLE if is_away else Reason.STORE_FAILED
         # The return of the store does not mend another failure.
-        if self.verdicts.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
+        if self.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
             return
         self.awaits_store = isinstance(error, StoreAwayError)
-        self.verdicts.has_failed = True
+        self.has_failed = True
         self.claims.durability.fail()
-        self._listener.count("away" if self.awaits_store else "failures", 1)
-        self._listener.failed(error)
+        self.listener.count("away" if self.awaits_store else "failures", 1)
+        self.listener.failed(error)
         self.claims.void_open(also_delivered=not self.awaits_store)  # which is durable once the store is back

@@ -10,12 +10,10 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import open_file
-from dedup_middleware.driver.deduplicator import Deduplication
 from dedup_middleware.errors import (
     DedupError,
     EngineMissingError,
@@ -28,12 +26,10 @@ from dedup_middleware.errors import (
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
-from dedup_middleware.model import Action, Eligibility, now
-from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.model import Action, Eligibility
 from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
 from dedup_middleware.stores.files import is_command
-from dedup_middleware.version import __version__
 from dedup_middleware.visits.page_reader import BodyDigests
 
 if TYPE_CHECKING:
@@ -45,8 +41,6 @@ if TYPE_CHECKING:
     from dedup_middleware.index.index import Index
     from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
-    from dedup_middleware.visits.durability import DiskWaits, Flush
-    from dedup_middleware.visits.visit import Listener
 
 #: Seconds for which a crawl waits for a command that has its store open; for another crawl it does not wait.
 PATIENCE = 10.0
@@ -78,54 +72,6 @@ class Resources:
     """Why the crawl passes through, in one line; empty if it does not."""
     awaited: Config | None = None
     """In pass-through, the settings to open later, if the store is only away."""
-
-
-def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
-    opened: Resources,
-    crawl: str,
-    listener: Listener,
-    *,
-    jobdir: str = "",
-    feeds: frozenset[str] = frozenset(),
-    flush: Flush | None = None,
-    disks: DiskWaits | None = None,
-    feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
-    feeds_end_late: Callable[[], bool] = lambda: False,
-) -> Deduplication:
-    """Return the deduplication of what was *opened*, under the name *crawl*, and that of its *jobdir* if it has one.
-
-    *feeds* are the kinds of a crawl's feeds; the rest is for :class:`Deduplication`.
-    """
-    config = opened.config
-    detector = Detector(opened.index, opened.fingerprint.hash, config.rules, Preferences(config.preferred), feeds)
-    if opened.index.beside is not None:
-        detector = opened.index.beside.detector(detector)
-    return Deduplication(
-        config,
-        run=crawl,
-        detector=detector,
-        fingerprint=opened.fingerprint,
-        extract=opened.extract,
-        log=opened.log,
-        begin=CrawlLine(
-            event="begin",
-            time=now(),
-            spider=config.spider or "",
-            crawl=crawl,
-            project=config.bot,
-            version=__version__,
-            settings=config.changed,
-            scope=config.scope.value,
-            has_new=config.log_has_new,
-        ),
-        listener=listener,
-        # What is in memory needs no disk.
-        flush=None if opened.trouble else flush,
-        disks=disks,
-        feeds_wanting=feeds_wanting,
-        feeds_end_late=feeds_end_late,
-        jobdir=jobdir,
-    )
 
 
 async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None]]) -> Resources:

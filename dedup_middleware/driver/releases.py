@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.errors import TROUBLE, UnreadableError
-from dedup_middleware.model import Action, Rejection, Verdict, VerdictKind
+from dedup_middleware.errors import UnreadableError
+from dedup_middleware.model import Action, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visits.visit import Fate, Visit
 
@@ -32,7 +32,7 @@ class Releaser:
 
         Each item once, and in a store that several processes share to one of them.
         """
-        try:
+        with self._core.guard:
             waiting = {release.key: release for release in self._releases()}
             for key in [*waiting]:
                 items, by_person = self._take_page(key, waiting)
@@ -41,8 +41,6 @@ class Releaser:
                     self._taken.add(key)
                 if items:
                     yield items, by_person
-        except TROUBLE as error:
-            self._core.fail(error)
 
     def _releases(self) -> list[Release]:
         found = self._index.dropped.releases(self._core.spider, self._core.jobdir)
@@ -73,18 +71,14 @@ class Releaser:
 
     def has_any(self) -> bool:
         """Return whether there is something to release, also what other processes have left. A scan of a few keys."""
-        try:
+        with self._core.guard:
             return any(self._index.dropped.is_free(release) for release in self._releases())
-        except TROUBLE as error:
-            self._core.fail(error)
         return False
 
     def sweep(self) -> None:
         """Remove what processes have left behind that are not at work any more."""
-        try:
+        with self._core.guard:
             self._index.sweep()
-        except TROUBLE as error:
-            self._core.fail(error)
 
     def visit(self, items: Sequence[DroppedItem], *, by_person: bool) -> Visit:
         """Return a new visit of the page of *items*, entered: it is checked again, against what the store has now.
@@ -94,18 +88,14 @@ class Releaser:
         """
         url = items[0].url
         visit = Visit.unchecked(url, Reason.RELEASED, Action.DROP)
-        try:
+        with self._core.guard:
             stored = self._index.page(items[0].number)
             if stored is not None and stored.original is not None:
-                page = self._core.reader.stored(self._index, stored)
+                page = self._index.read_again(stored, self._core.run, self._core.opened.fingerprint)
                 visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, is_exempt=by_person)
                 visit.version = self._index.read_version()
                 if page.fingerprint.weight:
-                    visit.verdict = self._core.detector.check(page)
-                if by_person and visit.is_duplicate:
-                    visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
-        except TROUBLE as error:
-            self._core.fail(error)
+                    self._core.verdicts.give(visit)
         visit.items.released, visit.is_item = items, True
         self._core.enter(visit)
         return visit
@@ -120,9 +110,7 @@ class Releaser:
         stored = {id(item): each for item, each in zip(items, visit.items.released, strict=True)}
         fates = [(item, stored[id(item)], fate) for fate, item in decisions]
         again = [each for _, each, fate in fates if fate is Fate.DROP]
-        try:
+        with self._core.guard:
             if again:
                 self._index.store.write([], self._index.dropped.deletes(again))
-        except TROUBLE as error:
-            self._core.fail(error)
         return [(item, each) for item, each, fate in fates if fate is Fate.KEEP]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from email.utils import parsedate
@@ -49,8 +49,6 @@ _AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-
 _UNITS = (1, 10**3, 10**6, 10**9)
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 TAG_FIELD = "dedup"
-#: How an absolute URL of the web begins.
-WEB = ("http://", "https://")
 #: Characters of a path, from which on it does not grow: items may nest without end.
 MAX_PATH = 200
 #: Characters of a URL that is compared.
@@ -102,10 +100,10 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
 
 def is_url(text: str) -> bool:
     """Return whether *text* is an absolute URL of the web."""
-    return text.startswith(WEB)
+    return text.startswith(("http://", "https://"))
 
 
-def _lists_of_paragraphs(values: Iterable[tuple[str, Plain]]) -> frozenset[str]:
+def lists_of_paragraphs(values: Iterable[tuple[str, Plain]]) -> frozenset[str]:
     """Return the paths of the lists in *values* that are texts: some of their texts are long."""
     long = (field for field, value in values if isinstance(value, str) and not is_markup(value) and is_long(value))
     return frozenset(filter(None, map(_list_of, long)))
@@ -117,13 +115,15 @@ def _list_of(path: str) -> str:
     return field if place.isdecimal() else ""
 
 
-def short_values(values: Sequence[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
-    """Yield what is short in *values* of an item of the page at *url*, by its words and signs.
+def short_values(
+    values: Iterable[tuple[str, Plain]], lists: frozenset[str], url: str, *, are_named: bool
+) -> Iterator[Value]:
+    """Yield what is short in *values* of an item of the page at *url*, by its words and signs; nothing of *lists*.
 
     Unless their fields *are_named* in the settings, without what is not content. `UncheckableError` for a number that
     has no text.
     """
-    now, lists = time.time(), _lists_of_paragraphs(values)
+    now = time.time()
     for field, value in values:
         if _list_of(str(field)) in lists and isinstance(value, str) and not is_url(value):
             continue
@@ -176,14 +176,15 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
     It is a key with a digit, a count of pages, a time or a measure of the fetch, the path of the page itself, a digest,
     an age, or a reading of the clock; *now* is in seconds since 1970, ``None`` for any time.
     """
-    if is_age(text) or (text.startswith("/") and url.endswith(text)):
+    if text.startswith("/") and url.endswith(text):
         return True
     if _DIGIT.search(text) is None:
-        return False
+        return is_age(text)
     return (
         name in _KEYS
         or name.startswith(_FETCH)
         or (name in _COUNTERS and text.strip().isdecimal())
+        or is_age(text)
         or _RANDOM.fullmatch(text.replace("-", "").casefold()) is not None
         or (
             len(text.strip()) <= _LONGEST_MOMENT
@@ -191,13 +192,6 @@ def is_incidental(name: str, text: str, url: str, now: float | None) -> bool:
             and _is_clock_reading(text, now)
         )
     )
-
-
-def is_of_fetch(path: str, text: str, url: str, now: float) -> bool:
-    """Return whether *text* at *path* is incidental, or leads to the page at *url*; never of a text that is long."""
-    if is_url(text):
-        return is_incidental(innermost(path), text, url, now) or is_same_address(text, url)
-    return not is_long(text) and is_incidental(innermost(path), text, url, now)
 
 
 def _is_clock_reading(text: str, now: float | None) -> bool:
@@ -230,32 +224,30 @@ def _is_to_come(text: str, now: float) -> bool:
 
 # The values of one item, and those of one crawl, are often the same.
 @lru_cache(maxsize=1000)
-def _moments(text: str) -> tuple[int, ...]:
+def _moments(text: str) -> list[int]:
     """Return the moments that *text* may be, in seconds since 1970; without its time zone."""
-    return tuple(_read_moments(text))
-
-
-def _read_moments(text: str) -> Iterator[int]:
+    found: list[int] = []
     with suppress(ValueError, OverflowError):
-        yield from (int(float(text) / unit) for unit in _UNITS)
+        found += [int(float(text) / unit) for unit in _UNITS]
     for pattern in _DATE_AND_TIME:
-        found = pattern.match(text)
-        if found is not None and _AFTER_TIME.fullmatch(text, found.end()):
+        written = pattern.match(text)
+        if written is not None and _AFTER_TIME.fullmatch(text, written.end()):
             with suppress(ValueError):
-                yield timegm(tuple(int(found[part]) for part in "ymdHMS"))
+                found.append(timegm(tuple(int(written[part]) for part in "ymdHMS")))
     with suppress(ValueError, OverflowError, TypeError, IndexError):
         if (parsed := parsedate(text)) is not None:
-            yield timegm(parsed)
+            found.append(timegm(parsed))
+    return found
 
 
-def prose_in(values: Sequence[tuple[str, Plain]], budget: Budget) -> list[str]:
+def prose_in(values: Iterable[tuple[str, Plain]], lists: frozenset[str], budget: Budget) -> list[str]:
     """Return the paragraphs in *values* of an item: of markup its main text; of short values only if nothing is long.
+
+    Those in *lists* of paragraphs are long together.
 
     `UncheckableError` once the *budget* is spent.
     """
-    prose: list[str] = []
-    short: list[str] = []
-    lists = _lists_of_paragraphs(values)
+    prose, short = list[str](), list[str]()
     for field, text in values:
         if not isinstance(text, str) or is_url(text):
             continue
@@ -280,6 +272,8 @@ def _values(name: Any, value: Any) -> list[tuple[str, Plain]]:
 
     Without recursion, for values may nest. Other objects, such as a response, are left out.
     """
+    if type(value) in _PLAIN:
+        return [(str(name), value)]
     found: list[tuple[str, Plain]] = []
     waiting = [(str(name), value, MAX_LEVELS)]
     while waiting:
@@ -312,11 +306,6 @@ def _text_or_values(value: Any) -> Any:
 
 def _joined_path(path: str, key: object) -> str:
     return f"{path}.{key}" if len(path) < MAX_PATH else path
-
-
-def is_item(item: Any) -> bool:
-    """Return whether *item* has fields."""
-    return item_fields(item) is not None
 
 
 def item_fields(item: Any) -> Mapping[str, Any] | None:

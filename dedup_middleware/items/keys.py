@@ -46,8 +46,6 @@ class ItemKeys:
 
     def of(self, item: Any) -> ItemKey | None:
         """Return the key of *item*; ``None`` if it lacks a field of it, or that is empty or cannot be stored."""
-        if not self._fields:
-            return None
         kind, paths = self._kinds.get(type(item)) or self._kind(type(item))
         try:
             values = [_value_at(item, path) for path in paths]
@@ -99,13 +97,15 @@ def _shown(kind: str, values: Sequence[Any]) -> str:
 
     A page may make them as long as it likes: beyond `MAX_SHOWN` characters, with a digest of all.
     """
-    written = item_codec.encode(values)
-    text = written.decode("utf8", "replace")
-    if len(values) == 1:
-        text = values[0] if _is_word(values[0]) else text[1:-1]
+    is_word = len(values) == 1 and _is_word(values[0])
+    # A text can be stored.
+    written = b"" if is_word and type(values[0]) is str else item_codec.encode(values)
+    text = values[0] if is_word else written.decode("utf8", "replace")
+    text = text if is_word or len(values) > 1 else text[1:-1]
     text = text if kind == _DICT else f"{kind} {text}"
     if len(text) <= MAX_SHOWN and "\ufffd" not in text:
         return text
+    written = written or item_codec.encode(values)
     return f"{text[: MAX_SHOWN - 40]}…{blake2b(kind.encode() + written, digest_size=16).hexdigest()}"
 
 

@@ -14,19 +14,21 @@ from dedup_middleware.common.values import is_markup
 from dedup_middleware.extraction.features import MAX_TITLE, is_age
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.items.item_values import (
-    WEB,
     Value,
+    innermost,
+    is_incidental,
     is_long,
-    is_of_fetch,
     is_url,
     item_fields,
     item_values,
+    lists_of_paragraphs,
     prose_in,
     short_values,
 )
 from dedup_middleware.model import ItemContent, PageFeatures
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
+from dedup_middleware.text.addresses import is_same_address
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, one_line
 from dedup_middleware.text.words import without_numbering
 
@@ -93,16 +95,17 @@ class ItemCheck:
         """
         values = item_values(item, self._fields)
         self.note_fields(item)
-        texts = [value for _, value in values if isinstance(value, str) and not value.startswith(WEB)]
+        texts = [value for _, value in values if isinstance(value, str) and not is_url(value)]
         if sum(map(len, texts)) > self._max_characters:
             raise UncheckableError(Reason.TOO_LARGE)
         budget.check_clauses(len(values))
         budget.check_time()
-        prose = without_numbering(prose_in(values, budget))
+        lists = lists_of_paragraphs(values)
+        prose = without_numbering(prose_in(values, lists, budget))
         fingerprint = cache(partial(self._fingerprint_of, prose, page, budget))
         if page.known is None:
             fingerprint()
-        short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
+        short = tuple(dict.fromkeys(short_values(values, lists, page.url, are_named=self._fields is not None)))
         budget.check_time()
         raw = tuple(text for text in texts if is_markup(text) or not any(map(str.isalnum, text)))
         return ItemText(budget.watched(tuple(prose)), short, fingerprint, _names(texts, page), raw)
@@ -113,23 +116,28 @@ class ItemCheck:
         What comes from the fetch does not count, nor do the fields of its *key*. The digest of the content is its short
         values, a line each. `UncheckableError` as for :meth:`read`.
         """
-        now, written, shown, texts = time.time(), list[tuple[str, str]](), list[str](), list[str]()
-        values = [(field, value) for field, value in item_values(item, self._fields) if field not in key]
-        try:
-            found = [(field, value if isinstance(value, str) else str(value)) for field, value in values]
-        except ValueError as error:  # more digits than Python writes
-            raise UncheckableError(Reason.UNREADABLE_ITEM) from error
-        if sum(len(text) for _, text in found) > self._max_characters:
-            raise UncheckableError(Reason.TOO_LARGE)
-        for field, text in found:
-            if self._fields is None and is_of_fetch(field, text, url, now):
+        now, left = time.time(), self._max_characters
+        written, shown, texts = list[tuple[str, str]](), list[str](), list[str]()
+        for field, value in item_values(item, self._fields):
+            if field in key:
                 continue
-            if is_long(text) and not is_url(text):
-                texts.append("\n".join(line for line in text.split("\n") if not is_age(line)))
-                written.append((field, texts[-1]))
+            try:
+                text = value if isinstance(value, str) else str(value)
+            except ValueError as error:  # more digits than Python writes
+                raise UncheckableError(Reason.UNREADABLE_ITEM) from error
+            if (left := left - len(text)) < 0:
+                raise UncheckableError(Reason.TOO_LARGE)
+            is_link = is_url(text)
+            if is_long(text) and not is_link:
+                text = "\n".join(line for line in text.split("\n") if not is_age(line))
+                texts.append(text)
+            elif self._fields is None and (
+                is_incidental(innermost(field), text, url, now) or (is_link and is_same_address(text, url))
+            ):
+                continue
             else:
                 shown.append(f"{field}{IS}{' '.join(text.split())}")
-                written.append((field, text))
+            written.append((field, text))
         self.note_fields(item)
         digest = sha256(json.dumps(sorted(written)).encode()).digest()[:_DIGEST_BYTES]
         packed = "\n".join(shown)[:_MAX_SHOWN].encode("utf8", "surrogatepass")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.dropped_items import MOST_ALIKE
-from dedup_middleware.items.item_values import is_incidental
+from dedup_middleware.items.item_values import is_incidental, is_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,4 +67,4 @@ class FetchedItem(NamedTuple):
 def _is_incidental(name: str, value: Any, url: str, now: float | None) -> bool:
     text = value if isinstance(value, str) else "" if isinstance(value, bool) or value is None else repr(value)
     # The URL of a picture or a file is content.
-    return not text.startswith(("http://", "https://")) and is_incidental(name.casefold(), text, url, now)
+    return not is_url(text) and is_incidental(name.casefold(), text, url, now)

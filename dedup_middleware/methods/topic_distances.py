@@ -24,7 +24,7 @@ so does C. The source also calls texts different whose numbers of distances diff
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from itertools import pairwise, product
 from math import prod
 from typing import TYPE_CHECKING
@@ -97,7 +97,7 @@ class TopicDistances(Method):
 
     def _agrees(self, number: int, known: Sequence[int]) -> bool:
         ranges = ((number, number), (number + self._a, number + self._b), (number - self._b, number - self._a))
-        return any(_has_between(known, least, most) for least, most in ranges)
+        return any(bisect_left(known, least) < bisect_right(known, most) for least, most in ranges)
 
 
 def positions(topic: Iterable[str], units: Sequence[str]) -> list[list[int]]:
@@ -136,11 +136,6 @@ def as_print(topic: Iterable[str], found: Iterable[int]) -> WeightedSet:
 
 def _numbers(signature: WeightedSet) -> Iterator[int]:
     return (int.from_bytes(name, "big") for name in signature.weights)
-
-
-def _has_between(ordered: Sequence[int], least: int, most: int) -> bool:
-    at = bisect_left(ordered, least)
-    return at < len(ordered) and ordered[at] <= most
 
 
 def _distinct(found: Iterable[str]) -> list[str]:

@@ -54,6 +54,11 @@ def content_words(text: str) -> list[str]:
     return [word for word in words(text) if word not in STOP_WORDS]
 
 
+def single_spaced(text: str) -> str:
+    """Return *text* on one line, folded, with single spaces. O(len(text))."""
+    return " ".join(folded(text).split())
+
+
 def _words_of_line(line: str) -> Iterator[str]:
     for han, unspaced, word in _RUN.findall(NOISE.sub(" ", line)):
         if han:

@@ -17,7 +17,8 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
-from dedup_middleware.driver.opening import deduplication_of, name_of_jobdir, new_crawl, open_at_once, open_for_crawl
+from dedup_middleware.driver.deduplicator import Deduplication
+from dedup_middleware.driver.opening import name_of_jobdir, new_crawl, open_at_once, open_for_crawl
 from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import (
     DedupError,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from scrapy.http import TextResponse
     from typing_extensions import Self
 
-    from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.driver.opening import Resources
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
@@ -162,7 +162,7 @@ class DedupExtension(SharedState):
 
     def _begin(self, opened: Resources, run: str, jobdir: str) -> Deduplication:
         self.opened, self.config = opened, opened.config
-        deduplication = self.deduplication = deduplication_of(
+        deduplication = self.deduplication = Deduplication(
             opened,
             run,
             self,
@@ -345,7 +345,7 @@ class DedupExtension(SharedState):
         # Without the keys that are wanted, pages are judged that should not be: to set the right key comes first.
         # Items of `start()` are of no page, and Scrapy alone counts them.
         has_items = stats.get("item_scraped_count", 0) > numbers.get("items/released", 0) or numbers.get("items/kept")
-        is_keyless = deduplication.keyed.keys.are_missing and has_items
+        is_keyless = deduplication.keys.are_missing and has_items
         first = messages.no_key(opened.config.key) if is_keyless else mostly_unchecked(numbers)
         for warning in (first, messages.originals_pending(numbers)):
             if warning is not None:

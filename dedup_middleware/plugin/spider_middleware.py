@@ -327,10 +327,9 @@ class DedupItemPipeline(Component):
         self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes | None
     ) -> Visit | None:
         """Return the visit of *item* of the page of *page_visit*, checked; ``None`` if it is not checked by itself."""
-        if (key := deduplication.keyed.key_of(page_visit, item)) is not None:
-            return deduplication.keyed.check(page_visit, item, key)
-        if not request:
-            return None
+        visit = deduplication.verdicts.check_keyed(page_visit, item)
+        if visit is not None or not request:
+            return visit
         url, action = page_visit.url, page_visit.action
         config = self._extension.config
         deduplication.item_check.note_fields(item)

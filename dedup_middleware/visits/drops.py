@@ -10,7 +10,6 @@ from dedup_middleware.index import item_codec
 from dedup_middleware.index.dropped_items import DroppedItem
 from dedup_middleware.items.same_item import FetchedItem
 from dedup_middleware.model import Action, Scope
-from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +100,7 @@ class Drops:
         """Store the page of a duplicate whose items were tagged, or kept in a dry run, as one."""
         match, has_items = visit.verdict.match, visit.items.dropped or visit.items.kept
         # After a failure, copies of claims that are still open are kept, too: these have no page yet.
-        is_one = visit.is_duplicate and not visit.original_is_pending and not visit.claim.written_for
+        is_one = not visit.original_is_pending and not visit.claim.written_for
         if is_one and has_items and match is not None and (page := visit.as_copy) is not None:
             self._index.atomically(self._index.remember_duplicate, page, match, is_dropped=False)
 
@@ -155,18 +154,18 @@ class Drops:
 
     # --- kept until a feed ends
 
-    def as_stored(self, item: Any) -> StoredItem | None:
-        """Return *item*, before the pipelines, as it can be stored; ``None`` if it cannot be."""
+    def as_stored(self, item: Any) -> tuple[str, bytes] | None:
+        """Return the class and the data of *item*, before the pipelines; ``None`` if it cannot be stored."""
         with suppress(item_codec.NotStorableError):
             if self._size is not None:
-                return StoredItem(item_codec.name_of(type(item)), item_codec.encode(item))
+                return item_codec.name_of(type(item)), item_codec.encode(item)
         return None
 
     def kept_pairs(self, visit: Visit, number: int) -> list[KeyValue]:
         """Return what stores the kept items of *visit*, which becomes the original *number*."""
         pairs = []
-        for kept in filter(None, visit.claim.kept):
-            item = self._new(visit, number, kept.type, kept.data, None, for_feed=bool(visit.claim.feeds))
+        for kind, data in filter(None, visit.claim.kept):
+            item = self._new(visit, number, kind, data, None, for_feed=bool(visit.claim.feeds))
             pairs += self._index.dropped.kept_pairs(item)
         return pairs
 

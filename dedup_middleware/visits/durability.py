@@ -174,8 +174,10 @@ class Durability:
         has_written = False
         for round_ in [round_ for round_ in self._rounds if round_.is_synced]:
             for visit in [*round_.visits]:
-                if visit.claim.state is Claim.DELIVERED:
-                    if round_.closing and not visit.claim.can_be_stored:
+                claim = visit.claim
+                if claim.state is Claim.DELIVERED:
+                    # Only if all its items can be stored until these feeds have ended.
+                    if round_.closing and (len(claim.kept) != claim.yielded or None in claim.kept):
                         continue
                     round_.deletes += self._write(visit, bool(round_.closing))
                     has_written = True

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from dedup_middleware.extraction import Extracted, Extractor
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.beside import Beside
-    from dedup_middleware.index.lookup import Lookup
-    from dedup_middleware.model import Fetched, PageFeatures, StoredPage
+    from dedup_middleware.model import Fetched, PageFeatures
     from dedup_middleware.settings import Config
 
 _UNDECODED = "\ufffd"
@@ -111,10 +110,6 @@ class PageReader:
         if self._beside is not None and not source:
             note = self._beside.note(texts, url, features, root, self._fail)
         return Page(url, identities, fingerprint, texts, self._run, source, features, note=note)
-
-    def stored(self, index: Lookup, page: StoredPage) -> Page:
-        """Return a stored *page* read again from its text. One get."""
-        return index.read_again(page, self._run, self._fingerprint)
 
 
 class BodyDigests:

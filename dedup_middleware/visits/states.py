@@ -19,7 +19,14 @@ class StateError(RuntimeError):
     """A method of `Deduplication` was called in a state in which it must not be: a bug of the caller."""
 
 
-class Output(Enum):
+class _Member(Enum):
+    """A state or an event."""
+
+    # That of `Enum` is in Python: it would take most of the time of `after`.
+    __hash__ = object.__hash__
+
+
+class Output(_Member):
     """What the spider has given for a page."""
 
     AWAITED = auto()
@@ -30,7 +37,7 @@ class Output(Enum):
     ENDED = auto()
 
 
-class Claim(Enum):
+class Claim(_Member):
     """The claim of a page on its text."""
 
     NONE = auto()
@@ -43,7 +50,7 @@ class Claim(Enum):
     VOID = auto()
 
 
-class Event(Enum):
+class Event(_Member):
     """What happens to a page."""
 
     ENTER = auto()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dedup_middleware.common.budget import Budget, UncheckableError
+from dedup_middleware.common.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.index import item_codec
 from dedup_middleware.items.item_values import TAG_FIELD
 from dedup_middleware.model import Action, Page, Rejection, Unchanged, Verdict, VerdictKind, is_marked
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 # Not enough for a verdict, but enough for a page to be an original.
 _OWNS_UNCHECKED = (Reason.TOO_LITTLE_TEXT, Reason.NO_FEATURES, Reason.STILL_LEARNING)
-_OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DRY_RUN: Outcome.WOULD_DROP}
-
 
 _NOT_STORED = (
     "duplicates of class {} cannot be stored, so they are kept. Yield a dict, a Scrapy item, or an attrs, dataclass or "
@@ -43,7 +41,8 @@ _NOT_TAGGED = (
 
 def within(page: Page, budget: Budget) -> Page:
     """Return *page* with its text watched by the *budget*."""
-    return replace(page, paragraphs=budget.watched(page.paragraphs))
+    texts = budget.watched(page.paragraphs)
+    return page if texts is page.paragraphs else replace(page, paragraphs=texts)
 
 
 class Fate(Enum):
@@ -79,13 +78,6 @@ class ItemVerdict(NamedTuple):
     """Why it is kept, if that is known."""
 
 
-class StoredItem(NamedTuple):
-    """An item as it came from the spider, encoded."""
-
-    type: str
-    data: bytes
-
-
 @dataclass(slots=True, eq=False)
 class PageClaim:
     """What the store has of a page on its way: its claim, or a duplicate."""
@@ -97,8 +89,9 @@ class PageClaim:
     """The same in the index: a pending claim, or what an unchanged original owns already."""
     item_texts: list[ItemText] = field(default_factory=list)
     """What its items contain, as far as they could be read."""
-    kept: list[StoredItem | None] = field(default_factory=list)
-    """Its kept items, to be stored with it if a feed is on disk only when it ends; ``None`` for one that cannot be."""
+    kept: list[tuple[str, bytes] | None] = field(default_factory=list)
+    """Its kept items, as they came from the spider, to be stored with it if a feed is on disk only when it ends: class
+    and data; ``None`` for one that cannot be."""
     feeds: frozenset[str] | None = frozenset()
     """The kinds of the feeds that have taken an item; ``None`` for all kinds."""
     yielded: int = 0
@@ -111,16 +104,6 @@ class PageClaim:
     """Its own number as that duplicate."""
     dropped_before: dict[bytes, dict[bytes, int]] | None = None
     """What was dropped of it at earlier visits, as `DroppedItems.by_sameness` returns it; ``None`` until it is read."""
-
-    @property
-    def can_be_stored(self) -> bool:
-        """Whether all its items can be stored until the feeds that took them have ended."""
-        return len(self.kept) == self.yielded and None not in self.kept
-
-    @property
-    def is_of_list(self) -> bool:
-        """Whether the page has little text and several items: it owns none of these."""
-        return self.yielded > 1 and self.page is not None and self.page.fingerprint.is_whole
 
 
 @dataclass(slots=True, eq=False)
@@ -172,7 +155,7 @@ class Visit:
     """``None`` if its text was not read."""
     verdict: Verdict
     action: Action
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget = UNLIMITED
     """What is left for the page and its items; paused while other pages have their turn."""
     is_exempt: bool = False
     """Whether its request, or a person, wants its items kept although it is a duplicate."""
@@ -225,9 +208,7 @@ class Visit:
         if self.page is None or self.verdict.kind is not VerdictKind.UNCHANGED:
             return None
         known = self.page.known or self.claim.stored
-        if known is None:
-            return None
-        return known if is_marked(known.text_mark, self.page.text_mark) else None
+        return known if known is not None and is_marked(known.text_mark, self.page.text_mark) else None
 
     @property
     def as_copy(self) -> Page | None:
@@ -238,7 +219,8 @@ class Visit:
     @property
     def standing(self) -> Standing | None:
         """The verdict that stands on an unchanged page; ``None`` if that is ``new``."""
-        return None if self.as_before is None else self.as_before.standing
+        before = self.as_before
+        return None if before is None else before.standing
 
     @property
     def compares_itself(self) -> bool:
@@ -254,7 +236,7 @@ class Visit:
     def original_is_pending(self) -> bool:
         """Whether it is a duplicate whose original may still become void."""
         match = self.verdict.match
-        return match is not None and match.original.pending and self.verdict.kind is VerdictKind.DUPLICATE
+        return self.is_duplicate and match is not None and match.original.pending
 
     @property
     def can_be_original(self) -> bool:
@@ -266,22 +248,21 @@ class Visit:
         return self.verdict.reason in _OWNS_UNCHECKED and has_text
 
     @property
-    def needs_item_check(self) -> bool:
-        """Whether the page could not be checked, so that its items are checked as pages."""
-        return self.verdict.kind is VerdictKind.UNCHECKED and self.verdict.reason != Reason.SWITCHED_OFF
-
-    @property
     def outcome(self) -> Outcome:
         """What became of the page."""
-        if self.items.released:
-            return Outcome.RELEASED if self.items.kept else Outcome.DROPPED
-        if self.verdict.kind is not VerdictKind.DUPLICATE:
-            return Outcome.DROPPED if self.items.dropped else Outcome.KEPT
-        counts = {Action.DROP: self.items.dropped, Action.TAG: self.items.tagged, Action.DRY_RUN: self.items.would_drop}
-        if counts[self.action]:
-            return _OUTCOMES[self.action]
-        has_items = self.items.dropped or self.items.kept
-        return Outcome.KEPT if has_items or self.action is Action.DRY_RUN else Outcome.LINKS_LAST
+        items, action = self.items, self.action
+        if items.released:
+            return Outcome.RELEASED if items.kept else Outcome.DROPPED
+        if not self.is_duplicate:
+            return Outcome.DROPPED if items.dropped else Outcome.KEPT
+        count, outcome = {
+            Action.DROP: (items.dropped, Outcome.DROPPED),
+            Action.TAG: (items.tagged, Outcome.TAGGED),
+            Action.DRY_RUN: (items.would_drop, Outcome.WOULD_DROP),
+        }[action]
+        if count:
+            return outcome
+        return Outcome.KEPT if items.dropped or items.kept or action is Action.DRY_RUN else Outcome.LINKS_LAST
 
 
 class Listener(Protocol):

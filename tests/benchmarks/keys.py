@@ -33,7 +33,8 @@ from local_site import Site
 from redis_server import RedisServer
 
 from dedup_middleware.api import _Listener
-from dedup_middleware.driver.opening import deduplication_of, new_crawl, open_at_once
+from dedup_middleware.driver.deduplicator import Deduplication
+from dedup_middleware.driver.opening import new_crawl, open_at_once
 from dedup_middleware.model import Action
 from dedup_middleware.records.crawl_changes import changes_since
 from dedup_middleware.records.file import RecordFilter
@@ -58,13 +59,12 @@ def item_of(number: int) -> tuple[str, dict[str, object]]:
 def pass_through(config: Config, items: list[tuple[str, dict[str, object]]]) -> tuple[float, Counter[str]]:
     """Take *items* from their callbacks to their feeds; return CPU seconds and the number of each verdict."""
     opened, verdicts = open_at_once(config), Counter[str]()
-    deduplication = deduplication_of(opened, new_crawl(), _Listener())
+    deduplication = Deduplication(opened, new_crawl(), _Listener())
     began = time.process_time()
     for url, item in items:
         page = Visit.unchecked(url, "", Action.DROP)
-        key = deduplication.keyed.key_of(page, item)
-        assert key is not None
-        visit = deduplication.keyed.check(page, item, key)
+        visit = deduplication.verdicts.check_keyed(page, item)
+        assert visit is not None
         deduplication.enter(visit)
         decisions = deduplication.process(visit, item) + deduplication.end(visit)
         if decisions[-1].fate is Fate.KEEP:

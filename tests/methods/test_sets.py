@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.methods.method import Text, WeightedSet, feature, method
-from dedup_middleware.methods.punctuation import neighbours
+from dedup_middleware.methods.parts import neighbours
 from dedup_middleware.methods.shingling import Heintze, Shingles
 from dedup_middleware.methods.topic_distances import (
     MAX_VECTORS,

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from prose import story
 
 from dedup_middleware.methods.method import Bits, Text
-from dedup_middleware.methods.p_simhash import bdr, pbdr
 from dedup_middleware.methods.paragraph_simhash import (
     JOINED,
     MOST_PARAGRAPHS,
@@ -16,7 +15,7 @@ from dedup_middleware.methods.paragraph_simhash import (
     heaviest,
     paragraphs_of,
 )
-from dedup_middleware.methods.simhash import signs
+from dedup_middleware.methods.simhash import bdr, pbdr, signs
 
 vectors = st.lists(
     st.tuples(st.integers(0, 255), st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda w: round(w * 8) / 8)),

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware.methods.idf import IdfTop, IMatch, ap_hash
-from dedup_middleware.methods.keywords import NearPages, TopWords
+from dedup_middleware.methods.digests import IdfTop, IMatch, NearPages, TopWords, ap_hash
 from dedup_middleware.methods.method import Digest, Text
 
 

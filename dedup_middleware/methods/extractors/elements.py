@@ -239,7 +239,7 @@ def extracted(
     if paragraphs is None:
         paragraphs = [reading.lines[i].text for i in sorted(chosen)]
     beside = [(i, line) for i, line in enumerate(reading.lines) if line.linked < MOSTLY_LINKS]
-    heading = next((line.text for _, line in beside if _tag(reading, line) == "h1"), "")
+    heading = next((line.text for _, line in beside if line.node >= 0 and reading.nodes[line.node].tag == "h1"), "")
     others = [line.text for i, line in beside if i not in chosen]
     return Extracted(paragraphs, features_of(root, Texts([*paragraphs], others, heading)))
 
@@ -255,7 +255,3 @@ def extractor(choose: Callable[[PageElements], Collection[int]]) -> Callable[[et
         return extracted(root, reading, chosen, [*chosen.values()] if isinstance(chosen, dict) else None)
 
     return extract
-
-
-def _tag(reading: PageElements, line: Line) -> str:
-    return reading.nodes[line.node].tag if line.node >= 0 else ""
