@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.spiderloader import SpiderLoaderProtocol
 
     from dedup_middleware.records.counts import Counts
-    from dedup_middleware.settings import Config, DefaultPlace
+    from dedup_middleware.settings import Config
 
 
 class NothingYetError(ConfigError):
@@ -79,37 +79,28 @@ class Call:
         """
         if self.opts.spider is not None:
             return self._of_named(self.opts.spider)
-        place = place_of(self.settings)
-        configs, errors = self._configs({*self._spiders, *place.known_spiders()})
-        known = _in_use(configs)
-        if len({(config.store, config.log) for config in known}) == 1:
-            return known[0]
-        self._check_named(place, known, errors)
-        return read_config(self.settings, None)
-
-    def _check_named(self, place: DefaultPlace, known: list[Config], errors: list[ConfigError]) -> None:
-        """Raise :class:`ConfigError` unless the settings name what the *known* spiders do not."""
-        named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
-        priorities = [self.settings.getpriority(name) or 0 for name in named]
-        if known and max(priorities, default=0) < SETTINGS_PRIORITIES["cmdline"]:
-            raise _several(known)
-        if errors and not known:
-            raise errors[0]
-        if not named:
-            raise NothingYetError(
-                f"No spider has a store in {place.tried}",
-                "Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH.",
-            )
-
-    def _configs(self, spiders: Iterable[str]) -> tuple[list[Config], list[ConfigError]]:
-        """Return the configurations of *spiders*, and the errors of those that have none."""
-        configs, errors = [], []
-        for spider in sorted(spiders):
+        place, configs, errors = place_of(self.settings), [], []
+        for spider in sorted({*self._spiders, *place.known_spiders()}):
             try:
                 configs.append(self.config_of(spider))
             except ConfigError as error:  # noqa: PERF203 - each by itself
                 errors.append(error)
-        return configs, errors
+        known = _in_use(configs)
+        if len({(config.store, config.log) for config in known}) == 1:
+            return known[0]
+        named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
+        priorities = [self.settings.getpriority(name) or 0 for name in named]
+        if known and max(priorities, default=0) < SETTINGS_PRIORITIES["cmdline"]:
+            names = [str(config.spider) for config in known]
+            example = shlex.join(["--spider", names[0]])
+            what = f"Several spiders have a store or records: {', '.join(names)}"
+            raise ConfigError(what, f"Name one, as in {example}.")
+        if errors and not known:
+            raise errors[0]
+        if not named:
+            remedy = "Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH."
+            raise NothingYetError(f"No spider has a store in {place.tried}", remedy)
+        return read_config(self.settings, None)
 
     def _of_named(self, spider: str) -> Config:
         config = self.config_of(spider)
@@ -154,12 +145,6 @@ class Call:
         """Raise :class:`NothingFoundError` if a crawl is wanted, and none of its records is in *counts*."""
         if self.records.wanted.crawl and not counts.numbers:
             raise NothingFoundError(f"No record of the crawl {self.records.wanted.crawl} in {self.log}.")
-
-
-def _several(configs: Iterable[Config]) -> ConfigError:
-    names = [str(config.spider) for config in configs]
-    example = shlex.join(["--spider", names[0]])
-    return ConfigError(f"Several spiders have a store or records: {', '.join(names)}", f"Name one, as in {example}.")
 
 
 def _in_use(configs: list[Config]) -> list[Config]:

@@ -111,7 +111,10 @@ class DedupDownloaderMiddleware(Component):
         """Return the visit of the page of *response*, checked with these *options*."""
         try:
             page_response = _checked(response, self._extension.config.max_bytes)
-            fetched = Fetched(url, identities, self._extension.body_digest(page_response))
+            opened, kind = self._extension.opened, type(page_response)
+            assert opened is not None
+            how = page_response.encoding, kind.__module__, kind.__qualname__
+            fetched = Fetched(url, identities, opened.body_digest(page_response.body, *how))
             budget = page_budget()
             if not options.keep:
                 # A reference to the response would keep it alive: its visit is kept for as long as it is.

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
-    from scrapy.http import TextResponse
     from typing_extensions import Self
 
     from dedup_middleware.driver.deduplicator import Deduplication
@@ -61,6 +60,11 @@ CLOSE_REASON = "dedup_error"
 PAUSE = 2.0
 # Crawlers of one process that share a store open it one after the other: then they share it again.
 _turn = Lock()
+# Those of Scrapy's signals for which the extension has a method.
+_SIGNALS = (
+    *("spider_opened", "engine_started", "request_dropped", "item_scraped", "item_dropped", "item_error"),
+    *("feed_slot_closed", "spider_closed", "feed_exporter_closed", "engine_stopped"),
+)
 
 
 class DedupExtension(SharedState):
@@ -84,24 +88,10 @@ class DedupExtension(SharedState):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension, connect = cls(crawler), crawler.signals.connect
-        connect(extension.spider_opened, signals.spider_opened)
-        connect(extension.engine_started, signals.engine_started)
-        connect(extension.request_dropped, signals.request_dropped)
-        connect(extension.item_scraped, signals.item_scraped)
-        connect(extension.item_dropped, signals.item_dropped)
-        connect(extension.item_error, signals.item_error)
-        connect(extension.feed_slot_closed, signals.feed_slot_closed)
-        connect(extension.spider_closed, signals.spider_closed)
-        connect(extension.feeds_closed, signals.feed_exporter_closed)
-        connect(extension.engine_stopped, signals.engine_stopped)
+        extension = cls(crawler)
+        for name in _SIGNALS:
+            crawler.signals.connect(getattr(extension, name), getattr(signals, name))
         return extension
-
-    def body_digest(self, response: TextResponse) -> bytes:
-        """Return the digest of the body of *response* and of how it is read."""
-        assert self.opened is not None
-        kind = type(response)
-        return self.opened.body_digest(response.body, response.encoding, kind.__module__, kind.__qualname__)
 
     # --- start
 
@@ -310,7 +300,7 @@ class DedupExtension(SharedState):
         if not self.feeds.exist:
             self._close()
 
-    def feeds_closed(self) -> None:
+    def feed_exporter_closed(self) -> None:
         if self.deduplication is not None:
             try:
                 self.feeds.end()

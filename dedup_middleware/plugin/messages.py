@@ -145,14 +145,10 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
     return line
 
 
-def cause_of_release(*, by_person: bool) -> str:
-    """Return why stored items are released: *by_person*, or by the crawl."""
+def released(count: int, *, by_person: bool) -> str:
+    """Return the line that so many stored items were released, allowed *by_person*, or by the crawl."""
     # An item that was kept is stored until its feed has ended.
-    return "`scrapy dedup allow` was run" if by_person else "a feed was lost"
-
-
-def released(count: int, cause: str) -> str:
-    """Return the line that so many stored items were released because of one *cause*."""
+    cause = "`scrapy dedup allow` was run" if by_person else "a feed was lost"
     return f"{plural(count, 'stored item')} {'was' if count == 1 else 'were'} released: {cause}"
 
 
