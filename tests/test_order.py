@@ -29,7 +29,7 @@ from dedup_middleware.order.order import SAMPLED, FetchedPage, Order
 from dedup_middleware.order.url_rules import MAX_KEYS, MAX_SHAPES
 from dedup_middleware.order.url_shape import address_of
 from dedup_middleware.records.file import Record, lines
-from dedup_middleware.report.crawl_counts import Crawls
+from dedup_middleware.report.tallies import Crawls
 
 if TYPE_CHECKING:
     from pathlib import Path

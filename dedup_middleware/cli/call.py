@@ -15,7 +15,15 @@ from scrapy.spiderloader import get_spider_loader
 
 from dedup_middleware.errors import ConfigError, DedupError, NothingFoundError
 from dedup_middleware.plugin.feeds import place_of, read_config
-from dedup_middleware.records.file import RecordFilter, Records, crawl_named, log_exists, log_of
+from dedup_middleware.records.file import (
+    RecordFilter,
+    Records,
+    crawl_named,
+    host_named,
+    log_exists,
+    log_of,
+    recorded_url,
+)
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import tell
@@ -59,7 +67,8 @@ class Call:
     def wanted(self) -> RecordFilter:
         """What the options of the call choose, of the records or of the dropped items."""
         given = {name: value for name, value in vars(self.opts).items() if name in RecordFilter.__slots__}
-        return RecordFilter.of(self.config, **given)
+        urls = {name: recorded_url(given[name], self.config) for name in ("url", "original") if given.get(name)}
+        return RecordFilter(**given | urls | {"host": host_named(given.get("host"))})
 
     @property
     def log(self) -> Path:

@@ -35,12 +35,7 @@ from dedup_middleware.plugin.spider_middleware import DropLogFormatter
 from dedup_middleware.records.counts import OF_ITEMS, OF_PAGES, REMEDIES, Counts, unchecked
 from dedup_middleware.records.file import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
-from dedup_middleware.stores import (
-    default_backend,
-    parse_uri,
-    refusals,
-    store_exists,
-)
+from dedup_middleware.stores import default_backend, parse_uri, refusals, store_exists
 from dedup_middleware.stores.engines import ENGINES, LAST_RESORT, LIBRARIES
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, progress, styled
@@ -308,8 +303,7 @@ def _records(config: Config) -> Iterator[Finding]:
         counts = Counts()
         if log.stat().st_size:
             with progress("reading the records"):
-                for record in Records(log, RecordFilter(crawl=crawl_named(log, LAST))):
-                    counts.add(record)
+                counts = Counts(Records(log, RecordFilter(crawl=crawl_named(log, LAST))))
         yield Finding(OK, "records", f"{log}, {log.stat().st_size / 2**20:.1f} MB")
         for what, (_, of) in (("page", OF_PAGES), ("item", OF_ITEMS)):
             for reason, count in unchecked(counts.numbers, of).most_common():

@@ -8,7 +8,6 @@ import os
 import sys
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -24,14 +23,13 @@ from dedup_middleware.cli.explain import explain
 from dedup_middleware.cli.options import NO_PAGE, OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
-from dedup_middleware.common.urls import as_requested, without_secrets
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.plugin.feeds import onto_disk
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.file import LAST, RecordFilter, is_named
+from dedup_middleware.records.file import LAST, RecordFilter, is_named, recorded_url
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, tell
 
@@ -71,11 +69,9 @@ def run(call: Call) -> int:
 
 
 def _export(call: Call, items: Iterator[DroppedItem], target: str) -> None:
-    numbers = count(1)
     item_codec.PROJECT.give(call.spider_classes())
     export = _Export(call.settings, target, overwrite=call.opts.overwrite_output is not None)
-    export.write(item.item for item, _ in zip(items, numbers, strict=False))
-    written = next(numbers) - 1
+    written = export.write(item.item for item in items)
     line = json.dumps({"items": written}) if call.opts.json else f"Wrote {plural(written, 'dropped item')} to {target}"
     # Where the items go to standard output, nothing else does.
     tell(line) if export.is_stdout else print(line)
@@ -94,7 +90,7 @@ def chosen(index: Index, config: Config, wanted: RecordFilter, name: str | None 
         for item in index.dropped:
             crawl = item.crawl
         wanted = replace(wanted, crawl=crawl)
-    url = name and without_secrets(as_requested(name), redact=config.redact_query)
+    url = name and recorded_url(name, config)
     wanted = replace(wanted, url=None)
     return (
         item
@@ -165,8 +161,8 @@ class _Export:
         if "://" in self._uri and not self._uri.startswith("file://"):
             raise ConfigError(f"-o {target} is not a file", "Use -o FILE, or -o -:FORMAT for standard output.")
 
-    def write(self, items: Iterable[Any]) -> None:
-        """Write *items*, and return once they are on the disk; :class:`ConfigError` if they cannot be written.
+    def write(self, items: Iterable[Any]) -> int:
+        """Write *items*, and return their number once they are on the disk; :class:`ConfigError` if that fails.
 
         Then a file that was appended to is as long as before.
         """
@@ -174,7 +170,7 @@ class _Export:
             with nullcontext(sys.stdout.buffer) if self.is_stdout else self._opened() as file:
                 before = file.tell() if file.seekable() else None
                 try:
-                    self._export(items, file)
+                    written = self._export(items, file)
                     file.flush()
                     with suppress(io.UnsupportedOperation):  # standard output that a program has replaced
                         onto_disk(file.fileno())
@@ -190,6 +186,7 @@ class _Export:
             raise ConfigError(
                 f"{self._uri} cannot be written ({error.strerror or error})", "Name another file."
             ) from error
+        return written
 
     def _opened(self) -> BinaryIO:
         storage = FileFeedStorage(self._uri, feed_options=self._options)
@@ -199,7 +196,7 @@ class _Export:
         file.seek(0, os.SEEK_END)
         return cast("BinaryIO", file)
 
-    def _export(self, items: Iterable[Any], file: BinaryIO) -> None:
+    def _export(self, items: Iterable[Any], file: BinaryIO) -> int:
         options = self._options
         exporter: BaseItemExporter = build_from_crawler(
             load_object(self._settings.getwithbase("FEED_EXPORTERS")[options["format"]]),
@@ -211,9 +208,9 @@ class _Export:
             **options["item_export_kwargs"],
         )
         exporter.start_exporting()
-        item = None
+        written, item = 0, None
         try:
-            for item in items:
+            for written, item in enumerate(items, 1):  # noqa: B007 - the last one counts
                 exporter.export_item(item)
             exporter.finish_exporting()
         except (TypeError, ValueError) as error:
@@ -221,6 +218,7 @@ class _Export:
             raise ConfigError(
                 f"An item of class {kind} cannot be written as {options['format']} ({error})", "Use another format."
             ) from error
+        return written
 
 
 COMMANDS = {

@@ -38,7 +38,7 @@ from dedup_middleware.text.clauses import marked_sentences, one_line
 from dedup_middleware.text.terminal import columns, plural, shortened, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dedup_middleware.checks.detector import Examined
     from dedup_middleware.cli.call import Call
@@ -94,13 +94,24 @@ def identity_of_key(config: Config, name: str, last: Record | None) -> bytes:
 def _last_of_page(config: Config, url: str) -> tuple[Record | None, list[str]]:
     """Return the last record of the page at *url*, and the keys that its items had in that crawl."""
     last, keys = None, dict[str, str]()
-    if config.log is not None and log_exists(config.log):
-        for record in Records(config.log, RecordFilter(url=url)):
-            if record.key:
-                keys[record.key] = record.crawl
-            else:
-                last = record.standing_on(last)
+    for record in _records(config, RecordFilter(url=url)):
+        if record.key:
+            keys[record.key] = record.crawl
+        else:
+            last = record.standing_on(last)
     return last, [key for key, crawl in keys.items() if last is not None and crawl == last.crawl]
+
+
+def last_record(config: Config, wanted: RecordFilter) -> Record | None:
+    """Return the last of the records that are *wanted*, with what it still shows of those before."""
+    last = None
+    for record in _records(config, wanted):
+        last = record.standing_on(last)
+    return last
+
+
+def _records(config: Config, wanted: RecordFilter) -> Iterable[Record]:
+    return Records(config.log, wanted) if config.log is not None and log_exists(config.log) else ()
 
 
 def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] | None, note: str) -> NothingFoundError:
@@ -131,15 +142,6 @@ def _recorded_near(config: Config, shown: str) -> Iterator[str]:
             yield record.url
 
 
-def last_record(config: Config, wanted: RecordFilter) -> Record | None:
-    """Return the last of the records that are *wanted*, with what it still shows of those before."""
-    last = None
-    if config.log is not None and log_exists(config.log):
-        for record in Records(config.log, wanted):
-            last = record.standing_on(last)
-    return last
-
-
 def _stored(config: Config, url: str, identities: list[bytes]) -> tuple[dict[str, Any] | None, str]:
     """Return what the store has with one of these *identities*; if that is nothing, a URL near *url* that it has."""
     if not store_exists(config.store):
@@ -150,17 +152,15 @@ def _stored(config: Config, url: str, identities: list[bytes]) -> tuple[dict[str
             other = index.find(identities_near(url))
             return None, "" if other is None else other.url
         fingerprint = instance_of(config.fingerprint, store.header.key)
-        nearest = None
+        found = _page_details(index, page, fingerprint) | {"repeated_by": [], "nearest": None}
         if page.original is None:
-            detector = Detector(index, fingerprint.hash, config.rules)
-            nearest = detector.nearest(index.read_again(page, "", fingerprint))
             others = (index.page(number) for number in index.duplicates_of(page.number))
             # One that was kept since, or repeats another page now, is left out.
-            repeated_by = [other.url for other in others if other is not None and other.original == page.number]
-        else:
-            repeated_by = []
-        near = None if nearest is None else {"url": nearest.original.url, "score": round(nearest.score, 4)}
-        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by, "nearest": near}, ""
+            found["repeated_by"] = [each.url for each in others if each is not None and each.original == page.number]
+            detector = Detector(index, fingerprint.hash, config.rules)
+            if (near := detector.nearest(index.read_again(page, "", fingerprint))) is not None:
+                found["nearest"] = {"url": near.original.url, "score": round(near.score, 4)}
+        return found, ""
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
@@ -213,13 +213,10 @@ def run(call: Call) -> None:
     elif html is None:
         call.show(explain(call.config, opts.url), lambda found: explanation_text(found, columns()))
     else:
-        _show_checked(would_be_checked(call.config, opts.url, html), as_json=opts.json)
-
-
-def _show_checked(record: Record, *, as_json: bool) -> None:
-    print(record.to_line() if as_json else record_text(record, columns()))
-    if record.is_duplicate and not as_json:
-        print(_ITEMS_TOO)
+        record = would_be_checked(call.config, opts.url, html)
+        print(record.to_line() if opts.json else record_text(record, columns()))
+        if record.is_duplicate and not opts.json:
+            print(_ITEMS_TOO)
 
 
 def _as_dict(found: Examined) -> dict[str, Any]:

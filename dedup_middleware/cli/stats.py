@@ -19,9 +19,7 @@ _LISTED = 10
 
 def run(call: Call) -> None:
     """Print the counts."""
-    counts = Counts()
-    for record in call.records:
-        counts.add(record)
+    counts = Counts(call.records)
     call.check_crawl(counts)
     call.show(stats(call.log, counts), lambda found: stats_text(found, columns()))
 

@@ -27,6 +27,7 @@ from dedup_middleware.records.file import (
     host_named,
     log_exists,
     pass_through_logs_beside,
+    recorded_url,
     refuse_foreign_log,
     remove_log,
 )
@@ -126,8 +127,8 @@ def forget_pages(call: Call) -> None:
     with _index(config) as index, progress("choosing pages"):
         chosen = choose(index, **wanted)
     if opts.url and not (chosen.total or chosen.to_release):
-        shown_url = without_secrets(wanted["url"], redact=config.redact_query)
-        raise NothingFoundError(f"{shown_url} is not stored in {store}", "See `scrapy dedup explain URL`.")
+        what = f"{recorded_url(opts.url, config)} is not stored in {store}"
+        raise NothingFoundError(what, "See `scrapy dedup explain URL`.")
     if chosen.total and not opts.dry_run:
         if not opts.yes:
             # The store is closed meanwhile: a crawl does not wait for a person.

@@ -82,8 +82,9 @@ def run(call: Call) -> None:
         _show(pairs, labels, config)
     suggested = suggestion(labels.about(records.wanted.host), current)
     if opts.json:
-        shown = {"pairs": [_as_dict(pair) for pair in pairs], "suggestion": suggested.as_dict()}
-        print(json.dumps({**tuning.as_dict(found, rows, current), **shown}))
+        shown = [pair.record.as_dict() | {"texts": pair.texts} for pair in pairs]
+        more = {"pairs": shown, "suggestion": suggested.as_dict()}
+        print(json.dumps({**tuning.as_dict(found, rows, current), **more}))
     else:
         print(suggestion_text(suggested))
 
@@ -156,10 +157,6 @@ def _side_by_side(texts: dict[str, Any]) -> Iterator[str]:
         yield from (f"{sign} {one_line(text, _CHARACTERS)}" for text in own[:_SHOWN])
         if len(own) > _SHOWN:
             yield f"{sign} … and {len(own) - _SHOWN} more"
-
-
-def _as_dict(pair: _Pair) -> dict[str, Any]:
-    return pair.record.as_dict() | {"texts": pair.texts}
 
 
 COMMANDS = {

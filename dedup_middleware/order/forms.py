@@ -14,7 +14,7 @@ from dedup_middleware.records.file import crawl_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dedup_middleware.records.crawl_lines import CrawlLine
+    from dedup_middleware.records.file import CrawlLine
 
 #: Forms of a line.
 MAX_FORMS = 100

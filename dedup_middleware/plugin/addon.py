@@ -20,37 +20,21 @@ if TYPE_CHECKING:
 ADDONS = 'ADDONS = {"dedup_middleware.Addon": 500}'
 #: The oldest release that the plugin works with, as in `pyproject.toml`.
 OLDEST_SCRAPY = (2, 16)
-#: Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
-DOWNLOADER_MIDDLEWARE_PRIORITY = 25
-#: Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
-SPIDER_MIDDLEWARE_PRIORITY = 5
-#: Spider side of all others, also those of the project: next to the callback.
-CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
-#: Before the pipelines of any project, which count from 0 on.
-PIPELINE_PRIORITY = -1000
-#: After Scrapy's own, so that a feed has taken an item, or has not, when we look.
-EXTENSION_PRIORITY = 1000
+_PLUGIN = "dedup_middleware.plugin"
 #: The setting of each component, the component, and its priority. By name: an older Scrapy lacks what they import.
 COMPONENTS: tuple[tuple[str, str, int], ...] = (
-    ("EXTENSIONS", "dedup_middleware.plugin.extension.DedupExtension", EXTENSION_PRIORITY),
-    (
-        "DOWNLOADER_MIDDLEWARES",
-        "dedup_middleware.plugin.downloader_middleware.DedupDownloaderMiddleware",
-        DOWNLOADER_MIDDLEWARE_PRIORITY,
-    ),
-    (
-        "SPIDER_MIDDLEWARES",
-        "dedup_middleware.plugin.spider_middleware.DedupSpiderMiddleware",
-        SPIDER_MIDDLEWARE_PRIORITY,
-    ),
-    (
-        "SPIDER_MIDDLEWARES",
-        "dedup_middleware.plugin.spider_middleware.DedupCallbackMiddleware",
-        CALLBACK_MIDDLEWARE_PRIORITY,
-    ),
-    ("ITEM_PIPELINES", "dedup_middleware.plugin.spider_middleware.DedupItemPipeline", PIPELINE_PRIORITY),
+    # After Scrapy's own, so that a feed has taken an item, or has not, when we look.
+    ("EXTENSIONS", f"{_PLUGIN}.extension.DedupExtension", 1000),
+    # Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
+    ("DOWNLOADER_MIDDLEWARES", f"{_PLUGIN}.downloader_middleware.DedupDownloaderMiddleware", 25),
+    # Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
+    ("SPIDER_MIDDLEWARES", f"{_PLUGIN}.spider_middleware.DedupSpiderMiddleware", 5),
+    # Spider side of all others, also those of the project: next to the callback.
+    ("SPIDER_MIDDLEWARES", f"{_PLUGIN}.spider_middleware.DedupCallbackMiddleware", 1_000_000),
+    # Before the pipelines of any project, which count from 0 on.
+    ("ITEM_PIPELINES", f"{_PLUGIN}.spider_middleware.DedupItemPipeline", -1000),
 )
-_LOG_FORMATTER = "dedup_middleware.plugin.spider_middleware.DropLogFormatter"
+_LOG_FORMATTER = f"{_PLUGIN}.spider_middleware.DropLogFormatter"
 
 
 class Addon:

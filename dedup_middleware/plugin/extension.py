@@ -13,7 +13,6 @@ from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.driver.opening import Resources
-    from dedup_middleware.records.crawl_lines import CrawlLine
-    from dedup_middleware.settings import Config
 
 #: The reason a crawl is closed with when the plugin cannot start.
 CLOSE_REASON = "dedup_error"
@@ -121,13 +118,14 @@ class DedupExtension(SharedState):
             return
         self._warn_of_gaps()
         config = read_config(settings, spider)
-        before = _line_before(config)
+        before = None
+        if config.log_is_default and config.log is not None:
+            with suppress(OSError, RecordsError):
+                before = last_crawl_line(config.log)
         opened = self.opened = await open_for_crawl(config, sleep)
         self.feeds.snapshot()
-        for path in self.feeds.end_torn_lines():
-            self.inform(messages.torn_feed(path))
-        for path in self.feeds.pipes:
-            self.inform(messages.feed_in_pipe(path))
+        for line in messages.of_feeds(torn=self.feeds.end_torn_lines(), pipes=self.feeds.pipes):
+            self.inform(line)
         overwritten = opened.config.overwritten
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
@@ -158,7 +156,7 @@ class DedupExtension(SharedState):
             self,
             jobdir=jobdir,
             feeds=self.feeds.kinds,
-            flush=self.feeds.flush if self.feeds.exist else None,
+            flush=self.feeds.flush if self.feeds.exporter else None,
             disks=self._disks,
             feeds_wanting=self.feeds.wanting,
             feeds_end_late=self.feeds.end_late,
@@ -183,10 +181,9 @@ class DedupExtension(SharedState):
         if self._error is None:
             return
         self._log(logging.ERROR, str(self._error))
-        feeds = self.crawler.get_extension(FeedExporter)
-        if feeds is not None:
+        if self.feeds.exporter is not None:
             # A crawl that never began must not overwrite the feed of the one before.
-            feeds.slots.clear()
+            self.feeds.exporter.slots.clear()
         await self.crawler.engine.close_spider_async(reason=CLOSE_REASON)
         await self.crawler.engine.stop_async()
         self.crawler.spider = None
@@ -297,7 +294,7 @@ class DedupExtension(SharedState):
         """Close, unless there are feeds: Scrapy stores them after this signal."""
         if self.deduplication is not None:
             self.deduplication.recorder.note(reason=reason)
-        if not self.feeds.exist:
+        if self.feeds.exporter is None:
             self._close()
 
     def feed_exporter_closed(self) -> None:
@@ -337,11 +334,9 @@ class DedupExtension(SharedState):
         has_items = stats.get("item_scraped_count", 0) > numbers.get("items/released", 0) or numbers.get("items/kept")
         is_keyless = deduplication.keyed.keys.are_missing and has_items
         first = messages.no_key(opened.config.key) if is_keyless else mostly_unchecked(numbers)
-        for warning in (first, messages.originals_pending(numbers)):
-            if warning is not None:
-                self.warn(warning)
-        if fields := deduplication.item_check.fields_not_found:
-            self.warn(messages.fields_not_found(fields))
+        fields = messages.fields_not_found(deduplication.item_check.fields_not_found or ())
+        for warning in filter(None, (first, messages.originals_pending(numbers), fields)):
+            self.warn(warning)
 
     def _close_files(self) -> None:
         """Close the records and the store; a second call does nothing."""
@@ -373,14 +368,6 @@ class Component:
             raise NotConfigured(*[] if has_said else [f"without its extension dedup does nothing: set {ADDONS}"])
         extension.components.add(cls)
         return cls(extension)
-
-
-def _line_before(config: Config) -> CrawlLine | None:
-    """Return the last line of a crawl in the default records, if there is one."""
-    if config.log_is_default and config.log is not None:
-        with suppress(OSError, RecordsError):
-            return last_crawl_line(config.log)
-    return None
 
 
 def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) -> Resources | None:

@@ -59,7 +59,6 @@ class SharedState(Listener):
         self.deduplication: Deduplication | None = None
         self.releaser: Releaser | None = None
         self.requests: Any = None
-        """The order of the requests, a `RequestOrder`, where the crawl has one."""
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.passing: dict[int, Passing] = {}
         """The items that the pipeline is to recognise, by ``id()``."""

@@ -8,23 +8,24 @@ import math
 import os
 import re
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec.structs import asdict, replace
 
 from dedup_middleware.common import permissions
 from dedup_middleware.common.bounded import loads
-from dedup_middleware.common.plain_files import DEVICES, FILES, STREAMS, open_file
+from dedup_middleware.common.plain_files import DEVICES, FILES, STREAMS, ends_torn, open_file
 from dedup_middleware.common.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from os import PathLike
     from typing import BinaryIO
 
@@ -33,12 +34,9 @@ if TYPE_CHECKING:
     from dedup_middleware.settings import Config
 
 #: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
-EVIDENCE_SENTENCES = 5
-EVIDENCE_CHARACTERS = 200
-MAX_DIFFERENCES = 5
+EVIDENCE_SENTENCES, EVIDENCE_CHARACTERS = 5, 200
 MAX_CHANGES = 20
-DIFFERENCE_CHARACTERS = 100
-TITLE_CHARACTERS = 200
+_MAX_DIFFERENCES, _DIFFERENCE_CHARACTERS, _TITLE_CHARACTERS = 5, 100, 200
 #: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
 MAX_LINE = 2**20
 #: The field of changes of the text.
@@ -60,9 +58,25 @@ CODES: dict[str, frozenset[str]] = {
     "reason": frozenset({"", *(reason.value for reason in Reason)}),
 }
 _VERDICTS, _OUTCOMES, _REASONS = CODES.values()
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _DUPLICATE, _RELATED = VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value
 _UNCHANGED = VerdictKind.UNCHANGED.value
 _AS_BEFORE = (_UNCHANGED, VerdictKind.CHANGED.value)
+_encoder = msgspec.json.Encoder()
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of a file of records."""
+
+    def to_line(self) -> str:
+        """Return one line of JSON, ASCII only, without its line end: the fields that differ from their defaults."""
+        try:
+            line = _encoder.encode(self)
+            if line.isascii() and b"\x7f" not in line:
+                return line.decode("ascii")
+        except UnicodeEncodeError:  # half a character
+            pass
+        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
 
 
 class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -85,8 +99,8 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
         yield from ((TEXT, "", new) for new in self.inserted)
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The verdict on one page, and what happened to its items. A line has the fields that differ from their defaults.
+class Record(_Line, frozen=True, gc=False):
+    """The verdict on one page, and what happened to its items.
 
     Of a new page, and of an unchanged one that shared no text, a record has only what is counted.
     """
@@ -164,28 +178,55 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             return self
         return replace(self, difference=before.difference, evidence=before.evidence)
 
-    def to_line(self) -> str:
-        """Return the record as one line of JSON, ASCII only, without its line end."""
-        return to_line(self)
-
     def as_dict(self) -> dict[str, Any]:
         """Return all fields as plain values."""
         return asdict(self) | {"changes": None if self.changes is None else asdict(self.changes)}
 
 
-_encoder = msgspec.json.Encoder()
+class CrawlLine(_Line, frozen=True, kw_only=True):
+    """The beginning or the end of a crawl. Each process that resumes a JOBDIR writes both."""
+
+    event: Literal["begin", "end"]
+    time: str
+    """UTC, ISO 8601."""
+    spider: str
+    crawl: str
+    project: str = ""
+    """The BOT_NAME."""
+    version: str = ""
+    settings: dict[str, str] = {}
+    """Those that differ from their defaults."""
+    scope: str = ""
+    """What its pages were compared with: see `Scope`."""
+    has_new: bool = True
+    """Whether its new pages have records."""
+    reason: str = ""
+    """Why it ended, as Scrapy has it: ``finished`` when nothing was left to fetch; empty where that is not known."""
+    requests_last: _Count = 0
+    """Requests that were fetched last."""
+    last: list[Any] = []
+    """Their forms, those with the most requests, as plain data."""
+
+
+# Recorders cut texts so, and the report does once more: another program may have written the records.
+
+
+def cut_evidence(texts: Iterable[str]) -> list[str]:
+    """Return the first of these repeated sentences, each on a line and cut."""
+    return [one_line(text, EVIDENCE_CHARACTERS) for text in islice(texts, EVIDENCE_SENTENCES)]
+
+
+def cut_difference(texts: Iterable[str], most: int = _MAX_DIFFERENCES) -> list[str]:
+    """Return the first of these pieces that an original lacks, at *most* so many, each on a line and cut."""
+    return [one_line(text, _DIFFERENCE_CHARACTERS) for text in islice(texts, most)]
+
+
+def cut_title(title: str) -> str:
+    """Return *title* on a line and cut."""
+    return one_line(title, _TITLE_CHARACTERS)
+
+
 _page_decoder, _crawl_decoder = msgspec.json.Decoder(Record), msgspec.json.Decoder(CrawlLine)
-
-
-def to_line(value: Record | CrawlLine) -> str:
-    """Return *value* as one line of JSON, ASCII only, without its line end."""
-    try:
-        line = _encoder.encode(value)
-        if line.isascii() and b"\x7f" not in line:
-            return line.decode("ascii")
-    except UnicodeEncodeError:  # half a character
-        pass
-    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
 def parse_record(line: bytes) -> Record | None:
@@ -245,7 +286,7 @@ class RecordLog:
         # The other URLs were redacted when the pages were read; this one is part of a page.
         if isinstance(line, Record) and line.canonical:
             line = replace(line, canonical=without_secrets(line.canonical, redact=self._redact))
-        written = b"\n" * self._is_torn + f"{to_line(line)}\n".encode("ascii")
+        written = b"\n" * self._is_torn + f"{line.to_line()}\n".encode("ascii")
         try:
             count = self._file.write(written)
         except OSError as error:
@@ -271,15 +312,6 @@ def _is_ours(path: Path) -> bool:
     if not whole_lines:
         return any(rest[: len(first)] == first[: len(rest)] for first in (_PAGE, _CRAWL))
     return any(_parse_line(line) is not None for line in whole_lines)
-
-
-def ends_torn(path: Path) -> bool:
-    """Return whether the last line of the file *path* lacks its end, because its writer was killed."""
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    with open_file(path) as file:
-        file.seek(-1, os.SEEK_END)
-        return bool(file.read(1) != b"\n")
 
 
 def log_exists(path: Path) -> bool:
@@ -379,11 +411,9 @@ def as_written(text: str) -> bytes:
 
 def lines(path: Path) -> Iterator[Record | CrawlLine]:
     """Yield the lines of the file at *path*, oldest first; what is neither a record nor of a crawl is left out."""
-    with opened(path) as file:
-        for block in blocks(file):
-            for line in block.split(b"\n"):
-                if line and (parsed := _parse_line(line)) is not None:
-                    yield parsed
+    for line in lines_with(path, b"{"):
+        if (parsed := _parse_line(line)) is not None:
+            yield parsed
 
 
 def crawl_lines(path: Path) -> Iterator[CrawlLine]:
@@ -434,20 +464,6 @@ class RecordFilter:
     key: str | None = None
     """Of the item, as records have it, or without its class or quotes."""
 
-    @classmethod
-    def of(
-        cls,
-        config: Config,
-        *,
-        host: str | None = None,
-        original: str | None = None,
-        url: str | None = None,
-        **others: Any,
-    ) -> RecordFilter:
-        """Return the filter for URLs as a browser shows them; :class:`ConfigError` if *host* is not a host name."""
-        urls = [each and without_secrets(as_requested(each), redact=config.redact_query) for each in (url, original)]
-        return cls(host_named(host), urls[1], url=urls[0], **others)
-
     @property
     def needle(self) -> tuple[bytes, bool]:
         """What the line of such a record contains, the rarest of what is known; and whether in lower case."""
@@ -492,6 +508,11 @@ def open_records(path: str | PathLike[str], *, crawl: str | None = None, host: s
     """
     opened(log := Path(path)).close()
     return Records(log, RecordFilter(host_named(host), crawl=crawl_named(log, crawl)))
+
+
+def recorded_url(url: str, config: Config) -> str:
+    """Return *url*, typed or copied by a person, as the records of *config* have it; :class:`ConfigError`."""
+    return without_secrets(as_requested(url), redact=config.redact_query)
 
 
 def host_named(host: str | None) -> str | None:

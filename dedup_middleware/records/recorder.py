@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -13,14 +14,14 @@ from dedup_middleware.model import Standing, VerdictKind, now_exactly
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.records.counts import Counts
 from dedup_middleware.records.file import (
-    DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
     MAX_CHANGES,
-    MAX_DIFFERENCES,
-    TITLE_CHARACTERS,
     Record,
     RecordedChanges,
+    cut_difference,
+    cut_evidence,
+    cut_title,
 )
 from dedup_middleware.records.signs import Signs
 from dedup_middleware.text.clauses import one_line, repeated_sentences
@@ -31,33 +32,24 @@ if TYPE_CHECKING:
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.model import Changes, StoredPage
-    from dedup_middleware.records.crawl_lines import CrawlLine
-    from dedup_middleware.records.file import RecordLog
+    from dedup_middleware.records.file import CrawlLine, RecordLog
     from dedup_middleware.visits.visit import Listener, Visit
 
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
 EVIDENCE_MILLISECONDS = 100
 
 
+@dataclass(eq=False)
 class RecordMaker:
-    """Makes the records of the pages of one *crawl* of *spider*.
+    """Makes the records of the pages of one *crawl* of *spider*."""
 
-    *find* returns the stored page with an identity; *is_earlier*, whether only earlier crawls have kept an original.
-    """
-
-    def __init__(
-        self,
-        spider: str,
-        crawl: str,
-        hash_clause: Callable[[str], bytes],
-        find: Callable[[bytes], StoredPage | None] = lambda _: None,
-        is_earlier: Callable[[StoredPage], bool] = lambda _: False,
-    ) -> None:
-        self._spider = spider
-        self._crawl = crawl
-        self._hash_clause = hash_clause
-        self._find = find
-        self._is_earlier = is_earlier
+    spider: str
+    crawl: str
+    hash_clause: Callable[[str], bytes]
+    find: Callable[[bytes], StoredPage | None] = lambda _: None
+    """Returns the stored page with an identity."""
+    is_earlier: Callable[[StoredPage], bool] = lambda _: False
+    """Returns whether only earlier crawls have kept an original."""
 
     def evidence(self, visit: Visit) -> list[str]:
         """Return the first repeated sentences of a page, in reading order."""
@@ -65,8 +57,7 @@ class RecordMaker:
             return []
         budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
         shared = visit.verdict.match.shared
-        repeated = repeated_sentences(visit.page, shared, self._hash_clause, budget, EVIDENCE_SENTENCES)
-        return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in repeated]
+        return cut_evidence(repeated_sentences(visit.page, shared, self.hash_clause, budget, EVIDENCE_SENTENCES))
 
     @staticmethod
     def standing(visit: Visit) -> Standing | None:
@@ -94,14 +85,14 @@ class RecordMaker:
         reason = _reason(visit, standing)
         record = Record(
             time=now_exactly(),
-            spider=self._spider,
-            crawl=self._crawl,
+            spider=self.spider,
+            crawl=self.crawl,
             url=visit.url,
             verdict=verdict.kind.value,
             outcome=visit.outcome.value,
             reason=reason,
             message=message_of(reason),
-            original_is_earlier=visit.is_duplicate and match is not None and self._is_earlier(match.original),
+            original_is_earlier=visit.is_duplicate and match is not None and self.is_earlier(match.original),
             is_item=visit.is_item and not visit.items.released,
             key=visit.key,
             items_dropped=visit.items.dropped,
@@ -113,7 +104,7 @@ class RecordMaker:
             return record
         return replace(
             record,
-            difference=self._difference(visit),
+            difference=cut_difference(verdict.difference),
             changes=_as_recorded(verdict.changes),
             evidence=self.evidence(visit),
             bytes=visit.size,
@@ -127,18 +118,13 @@ class RecordMaker:
         fields: dict[str, Any] = {}
         if standing is not None:
             fields = {"score": standing.score, "original_text": standing.original_text}
-            original = self._find(standing.original) if standing.original else None
+            original = self.find(standing.original) if standing.original else None
         elif match is not None:
             original = match.original
             fields = {"score": round(match.score, 4), "original_text": original.text_mark}
         if original is not None:
             fields |= {"original_url": original.url, "original_crawl": original.run}
         return fields
-
-    @staticmethod
-    def _difference(visit: Visit) -> list[str]:
-        """Return what decided, as the page wrote it."""
-        return [one_line(each, DIFFERENCE_CHARACTERS) for each in visit.verdict.difference[:MAX_DIFFERENCES]]
 
 
 class Recorder(RecordMaker):
@@ -214,7 +200,7 @@ class Recorder(RecordMaker):
 
     def gone(self, url: str) -> None:
         """Count and record that the page at *url*, which the store has, is gone."""
-        record = Record(now_exactly(), self._spider, self._crawl, url, VerdictKind.GONE.value)
+        record = Record(now_exactly(), self.spider, self.crawl, url, VerdictKind.GONE.value)
         for name, number in self.counts.add(record):
             self._listener.count(name, number)
         self._write(record)
@@ -224,23 +210,21 @@ class Recorder(RecordMaker):
         if self._end is not None:
             self._end = replace(self._end, **fields)
 
-    def _write(self, *lines: Record | CrawlLine) -> None:
+    def _write(self, line: Record | CrawlLine) -> None:
         if self._log is None:
             return
         try:
             if self._begin is not None:
                 self._log.append(self._begin)
                 self._begin = None
-            for line in lines:
-                self._log.append(line)
+            self._log.append(line)
         except TROUBLE as error:
             self._fail(error)
 
     def close(self) -> None:
         """Write that the crawl has ended, and close the file."""
         if self._end is not None:
-            self._end.time = now_exactly()
-            self._write(self._end)
+            self._write(replace(self._end, time=now_exactly()))
         if self._log is not None:
             try:
                 self._log.close()
@@ -254,7 +238,7 @@ def _shown_of(visit: Visit) -> dict[str, Any]:
         return {}
     fields: dict[str, Any] = {"text": (visit.as_before or visit.page).text_mark}
     if (features := visit.page.features) is not None:
-        fields |= {"title": one_line(features.title, TITLE_CHARACTERS), "canonical": features.canonical or None}
+        fields |= {"title": cut_title(features.title), "canonical": features.canonical or None}
     return fields
 
 

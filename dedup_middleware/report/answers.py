@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from dedup_middleware.common import bounded, permissions
-from dedup_middleware.common.plain_files import open_file
+from dedup_middleware.common.plain_files import ends_torn, open_file
 from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.records.file import MAX_LINE, ends_torn
+from dedup_middleware.records.file import MAX_LINE
 
 if TYPE_CHECKING:
     from pathlib import Path

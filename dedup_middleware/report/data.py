@@ -6,7 +6,6 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -21,22 +20,19 @@ from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import host_at
 from dedup_middleware.records.crawl_changes import NEW, NOT_SEEN, changes_since
 from dedup_middleware.records.file import (
-    DIFFERENCE_CHARACTERS,
-    EVIDENCE_CHARACTERS,
-    EVIDENCE_SENTENCES,
-    MAX_DIFFERENCES,
-    TITLE_CHARACTERS,
     Record,
     RecordFilter,
     crawl_named,
+    cut_difference,
+    cut_evidence,
+    cut_title,
     lines,
     log_of,
 )
 from dedup_middleware.records.signs import score_of
-from dedup_middleware.report.crawl_counts import Crawls
-from dedup_middleware.report.tallies import NearMisses, Tallies
+from dedup_middleware.report.tallies import Crawls, NearMisses, Tallies
 from dedup_middleware.stores import store_exists
-from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, one_line
+from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -89,7 +85,7 @@ def gather(
     with stored(config) as (store, note):
         summary = _summary(config, tallies, crawl) | {"crawls": crawls.summary(), "note": note}
         summary["pairs"], summary["since"] = _columns(rows), _since(log)
-        differences = [_cut(record.difference, 1, DIFFERENCE_CHARACTERS) for record in queue]
+        differences = [cut_difference(record.difference, 1) for record in queue]
         summary["near"] = {"pages": len(near.urls), "differences": differences}
         summary["signs"] = tallies.signs.all()
         details = [_detail(record) for record in rows]
@@ -172,17 +168,10 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
     tables: dict[str, dict[str, int]] = {name: {} for name in _TABLED}
     for record in rows:
         columns["url"].append(record.url)
-        columns["title"].append(one_line(record.title or record.key, TITLE_CHARACTERS))
+        columns["title"].append(cut_title(record.title or record.key))
         columns["score"].append(score_of(record))
         columns["time"].append(record.time[:19])
-        values = (
-            record.original_url,
-            host_at(record.url),
-            record.reason,
-            record.outcome,
-            record.crawl,
-            record.key,
-        )
+        values = (record.original_url, host_at(record.url), record.reason, record.outcome, record.crawl, record.key)
         for name, value in zip(_TABLED, values, strict=True):
             columns[name].append(tables[name].setdefault(value or "", len(tables[name])))
     return {
@@ -194,21 +183,12 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
 
 def _detail(record: Record) -> dict[str, Any]:
     return {
-        "evidence": _cut(record.evidence, EVIDENCE_SENTENCES, EVIDENCE_CHARACTERS),
-        "difference": _cut(record.difference, MAX_DIFFERENCES, DIFFERENCE_CHARACTERS),
+        "evidence": cut_evidence(record.evidence),
+        "difference": cut_difference(record.difference),
         "bytes": record.bytes,
         "items_dropped": record.items_dropped,
         "texts": None,
     }
-
-
-def _cut(texts: list[str], count: int, characters: int) -> list[str]:
-    return [one_line(text, characters) for text in islice(texts, count)]
-
-
-def chunks(details: list[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield *details* in lists of *size*."""
-    return (details[start : start + size] for start in range(0, len(details), size))
 
 
 SAME, NEARLY, OWN, TOO_SHORT = "=", "~", "+", ""

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.reasons import Reason
-from dedup_middleware.report.data import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,8 +84,8 @@ def _hash(text: str) -> str:
 
 def _data_elements(report: Report) -> Iterable[str]:
     yield _data_element("summary", report.summary)
-    for number, chunk in enumerate(chunks(report.details, PAGES_TOGETHER)):
-        yield _data_element(f"pairs-{number}", chunk)
+    for number, start in enumerate(range(0, len(report.details), PAGES_TOGETHER)):
+        yield _data_element(f"pairs-{number}", report.details[start : start + PAGES_TOGETHER])
 
 
 def _data_element(name: str, value: object) -> str:
