@@ -123,8 +123,8 @@ class Parser(ScrapyArgumentParser):
 
     @staticmethod
     def _add(place: argparse._ActionsContainer, *options: Option) -> None:
-        for each in options:
-            place.add_argument(*each.names, **each.how)
+        for names, how in options:
+            place.add_argument(*names, **how)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the options in *words*; where they are wrong, end with an error that suggests the right ones."""

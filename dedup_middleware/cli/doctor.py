@@ -272,7 +272,8 @@ def _disk(config: Config) -> Iterator[Finding]:
     for name, place in (("store", Path(path) if scheme in ENGINES else None), ("records", config.log)):
         if place is None:
             continue
-        nearest = _nearest(place)
+        # The place, or the first folder above it that exists.
+        nearest = next(each for each in (place, *place.absolute().parents) if each.exists())
         free = shutil.disk_usage(nearest).free
         if not os.access(nearest, os.W_OK) or not (nearest == place or nearest.is_dir()):
             remedy = f"check ownership and permissions of {nearest}"
@@ -282,11 +283,6 @@ def _disk(config: Config) -> Iterator[Finding]:
             yield Finding(PROBLEM, "disk", text, f"make room on the disk of {nearest}")
         else:
             yield Finding(OK, "disk", f"can write the {name} at {place}; {free / 2**30:.0f} GB are free")
-
-
-def _nearest(path: Path) -> Path:
-    """Return *path*, or the first folder above it that exists."""
-    return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
 
 
 def _records(config: Config) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from dedup_middleware.plugin.feeds import onto_disk
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.file import LAST, RecordFilter, is_named, recorded_url
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.text.terminal import columns, plural, shortened, tell
+from dedup_middleware.text.terminal import fitted, plural, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,9 +58,7 @@ def run(call: Call) -> int:
         if target := opts.overwrite_output or opts.output:
             _export(call, items, target)
             return 0
-        if call.show_each(
-            items, lambda item: item_text(item, columns(), key_of(config, item)), lambda item: _json(config, item)
-        ):
+        if call.show_each(items, lambda item: item_text(item, key_of(config, item)), lambda item: _json(config, item)):
             return 0
         is_chosen = wanted != RecordFilter()
         is_alone = opts.url and wanted == RecordFilter(url=wanted.url)
@@ -129,15 +127,11 @@ def _json(config: Config, item: DroppedItem) -> str:
     return json.dumps({name: getattr(item, name) for name in _FIELDS} | ({"key": key} if key else {}))
 
 
-def item_text(item: DroppedItem, width: int | None = None, key: str = "") -> str:
-    """Return a dropped *item* with this *key*, if any, for a person in at most *width* columns, ``None`` for any."""
-    time, url, original = map(
-        one_line,
-        (item.time[:19].replace("T", " "), f"{key} {item.url or NO_PAGE}".strip(), item.original_url or NO_PAGE),
-    )
-    first, second = f"{time}  {item.score:.2f}  ", "    original  "
-    widths = [None if width is None else width - len(start) for start in (first, second)]
-    return f"{first}{shortened(url, widths[0])}\n{second}{shortened(original, widths[1])}"
+def item_text(item: DroppedItem, key: str = "") -> str:
+    """Return a dropped *item* with this *key*, if any, for a person."""
+    time, url = one_line(item.time[:19].replace("T", " ")), one_line(f"{key} {item.url or NO_PAGE}".strip())
+    first = fitted(url, f"{time}  {item.score:.2f}  ")
+    return f"{first}\n{fitted(one_line(item.original_url or NO_PAGE), '    original  ')}"
 
 
 class _Export:

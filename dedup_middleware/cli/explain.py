@@ -35,7 +35,7 @@ from dedup_middleware.records.file import (
 )
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import marked_sentences, one_line
-from dedup_middleware.text.terminal import columns, plural, shortened, styled
+from dedup_middleware.text.terminal import fitted, plural, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -211,10 +211,10 @@ def run(call: Call) -> None:
         found = examined(config, (opts.url, html), (opts.other, other_html))
         call.show(_as_dict(found), examined_text)
     elif html is None:
-        call.show(explain(call.config, opts.url), lambda found: explanation_text(found, columns()))
+        call.show(explain(call.config, opts.url), explanation_text)
     else:
         record = would_be_checked(call.config, opts.url, html)
-        print(record.to_line() if opts.json else record_text(record, columns()))
+        print(record.to_line() if opts.json else record_text(record))
         if record.is_duplicate and not opts.json:
             print(_ITEMS_TOO)
 
@@ -264,20 +264,15 @@ def _read(name: str) -> bytes:
         raise ConfigError(f"--html {name} cannot be read ({error.strerror or error})", "Name another file.") from error
 
 
-def record_text(record: Record, width: int | None = None) -> str:
-    """Return *record* for a person in at most *width* columns, ``None`` for any: a line, and the details below."""
+def record_text(record: Record) -> str:
+    """Return *record* for a person: a line, and the details below."""
     # What became of a duplicate implies its verdict. An unchanged page has the reason for which it was kept at first.
     is_unchanged = record.verdict == VerdictKind.UNCHANGED
     what = one_line(record.verdict if is_unchanged or record.outcome == Outcome.KEPT else record.outcome)
     score = "" if record.score is None else f"{record.score:.2f}"
-    details = [(name, text) for name, text in _details(record) if text]
-    lines = [f"{what:<10} {score:>4}  ", *(f"    {name:<8}  " for name, _ in details)]
-    texts = [record.url or NO_PAGE, *(text for _, text in details)]
-    rest = [None if width is None else width - len(line) for line in lines]
-    lines[0] = lines[0].replace(what, styled(what, _STYLES.get(what, "bold")), 1)
-    return "\n".join(
-        line + shortened(one_line(text), most) for line, text, most in zip(lines, texts, rest, strict=True)
-    )
+    first = fitted(one_line(record.url or NO_PAGE), f"{what:<10} {score:>4}  ")
+    details = [fitted(one_line(text), f"    {name:<8}  ") for name, text in _details(record) if text]
+    return "\n".join([first.replace(what, styled(what, _STYLES.get(what, "bold")), 1), *details])
 
 
 def _details(record: Record) -> Iterator[tuple[str, str | None]]:
@@ -293,7 +288,7 @@ def _details(record: Record) -> Iterator[tuple[str, str | None]]:
     yield "time", record.time[:19].replace("T", " ")
 
 
-def explanation_text(explanation: dict[str, Any], width: int | None = None) -> str:
+def explanation_text(explanation: dict[str, Any]) -> str:
     """Return what :func:`explain` found for a person, sentence by sentence."""
     stored, record = explanation["stored"], explanation["record"]
     lines = [one_line(explanation["url"])]
@@ -305,7 +300,7 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
         lines += [
             "",
             f"Last record{'' if is_of_stored else ', of an earlier text'}:",
-            record_text(msgspec.convert(record, Record), width),
+            record_text(msgspec.convert(record, Record)),
         ]
     if keys := explanation["keys"]:
         more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""

@@ -21,7 +21,7 @@ def run(call: Call) -> None:
     """Print the counts."""
     counts = Counts(call.records)
     call.check_crawl(counts)
-    call.show(stats(call.log, counts), lambda found: stats_text(found, columns()))
+    call.show(stats(call.log, counts), stats_text)
 
 
 def stats(log: Path, counts: Counts) -> dict[str, Any]:
@@ -33,12 +33,12 @@ def stats(log: Path, counts: Counts) -> dict[str, Any]:
     }
 
 
-def stats_text(found: dict[str, Any], width: int | None = None) -> str:
-    """Return what :func:`stats` found for a person in at most *width* columns: the summary, as a crawl logs it."""
+def stats_text(found: dict[str, Any]) -> str:
+    """Return what :func:`stats` found for a person: the summary, as a crawl logs it."""
     numbers = {name.removeprefix("dedup/"): number for name, number in found["stats"].items()}
     lines = [one_line(found["records"]), *(f"  {label:<30} {value:>7}" for label, value in summary(numbers))]
     if rows := [(one_line(hosts), str(pages)) for hosts, pages in found["hosts"].items()]:
-        lines += ["", rendered(Table(("hosts", "pages"), rows), width)]
+        lines += ["", rendered(Table(("hosts", "pages"), rows), columns())]
     return "\n".join(lines)
 
 

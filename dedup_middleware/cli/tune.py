@@ -20,7 +20,7 @@ from dedup_middleware.report.tuning import suggestion, suggestion_text
 from dedup_middleware.settings import THRESHOLD
 from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.text.terminal import columns, counted, plural, shortened, tell
+from dedup_middleware.text.terminal import counted, fitted, plural, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ def run(call: Call) -> None:
     near = tuning.borderline(found.cases, current, opts.show, labelled=labels.about())
     pairs = _pairs(config, records, near)
     if not opts.json:
-        print(tuning.tuning_text(found, rows, current, columns()), end="\n\n")
+        print(tuning.tuning_text(found, rows, current), end="\n\n")
         _show(pairs, labels, config)
     suggested = suggestion(labels.about(records.wanted.host), current)
     if opts.json:
@@ -109,7 +109,7 @@ def _show(pairs: list[_Pair], labels: Answers, config: Config) -> None:
     """Print the *pairs*; at a terminal, ask for the label of each, and write it."""
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     for number, pair in enumerate(pairs, 1):
-        print(f"{number} of {len(pairs)}", _text(pair, columns()), sep="\n", end="\n\n")
+        print(f"{number} of {len(pairs)}", _text(pair), sep="\n", end="\n\n")
         answer = _answer() if asks else "s"
         if answer == "q":
             break
@@ -132,7 +132,7 @@ def _answer() -> str:
             return answer
 
 
-def _text(pair: _Pair, width: int | None) -> str:
+def _text(pair: _Pair) -> str:
     case, record = pair.case, pair.record
     what = "duplicate of" if case.is_dropped else "similar to"
     lines = [f"{case.score:.4f}  {one_line(record.title) or '(no title)'}", f"        {one_line(case.url)}"]
@@ -142,7 +142,7 @@ def _text(pair: _Pair, width: int | None) -> str:
     else:
         lines += [f"    = {one_line(sentence)}" for sentence in record.evidence]
         lines += [f"    + {one_line(own)}" for own in record.difference]
-    return "\n".join(shortened(line, width) for line in lines)
+    return "\n".join(map(fitted, lines))
 
 
 def _side_by_side(texts: dict[str, Any]) -> Iterator[str]:

@@ -100,9 +100,11 @@ class Deduplication:
         self.keyed = KeyedItems(run, ItemKeys(self.spider, config.key), self.item_check, self.verdicts.check)
         self.claims = Claims(claims, detector, self.verdicts, self.drops, listener, self.fail, flush=flush, disks=disks)
         self.recorder = Recorder(
-            *(self.spider, run, log, listener, self.fail),
-            hash_clause=fingerprint.hash,
+            *(self.spider, run, fingerprint.hash),
+            log=log,
+            listener=listener,
             preferences=detector.preferences,
+            fail=self.fail,
             begin=begin,
             find=lambda identity: self.index.find([identity]),
             is_earlier=self._earlier.have_kept,

@@ -162,9 +162,10 @@ class DedupExtension(SharedState):
             feeds_end_late=self.feeds.end_late,
         )
         item_codec.PROJECT.give([type(self.crawler.spider)])
-        self.releaser = Releaser(deduplication)
-        # A dry run changes nothing, and a crawl that passes through is one.
-        if self.requests is None and opened.config.priority_adjust and opened.config.action is not Action.DRY_RUN:
+        # A dry run changes nothing that another crawl sees, and a crawl that passes through is one.
+        is_dry = opened.config.action is Action.DRY_RUN
+        self.releaser = None if is_dry else Releaser(deduplication)
+        if self.requests is None and opened.config.priority_adjust and not is_dry:
             try:
                 if (annex := ordering.annex()) is not None:
                     self.requests = annex.RequestOrder(self, opened.store.header.key)

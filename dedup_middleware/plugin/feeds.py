@@ -290,15 +290,11 @@ _TIME = re.compile(r"%\((?:batch_)?time\)s")
 
 def read_config(settings: BaseSettings, spider: str | None) -> Config:
     """Return :meth:`Config.from_settings` of a crawl of *spider*, or of a command without one."""
-    feeds = _feeds(settings)
+    # The deprecated FEED_URI names one, too.
+    feeds: dict[str, dict[str, Any]] = {str(settings["FEED_URI"]): {}} if settings["FEED_URI"] else {}
+    feeds |= {str(uri): options for uri, options in settings.getdict("FEEDS").items()}
     overwritten = [uri for uri, options in feeds.items() if _is_overwritten(uri, options, settings)]
     return Config.from_settings(settings, spider, project=project_folder(), feeds=feeds, overwritten=overwritten)
-
-
-def _feeds(settings: BaseSettings) -> dict[str, dict[str, Any]]:
-    """Return the options of each feed by its URI, also of the one that the deprecated FEED_URI names."""
-    feeds: dict[str, dict[str, Any]] = {str(settings["FEED_URI"]): {}} if settings["FEED_URI"] else {}
-    return feeds | {str(uri): options for uri, options in settings.getdict("FEEDS").items()}
 
 
 def _is_overwritten(uri: str, options: dict[str, Any], settings: BaseSettings) -> bool:

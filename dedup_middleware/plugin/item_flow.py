@@ -15,7 +15,6 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup_middleware.model import Action
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.shared_state import Entry, Passing
 from dedup_middleware.plugin.threads import sleep
@@ -166,16 +165,9 @@ class Releases:
         self._is_requested = False
         extension.crawler.signals.connect(self.idle, signals.spider_idle)
 
-    @property
-    def _releaser(self) -> Releaser | None:
-        # A dry run changes nothing that another crawl sees.
-        extension = self._extension
-        is_on = extension.deduplication is not None and extension.config.action is not Action.DRY_RUN
-        return extension.releaser if is_on else None
-
     async def items(self) -> AsyncIterator[Any]:
         """Yield the items that are to be released now."""
-        deduplication, releaser = self._extension.deduplication, self._releaser
+        deduplication, releaser = self._extension.deduplication, self._extension.releaser
         counts: Counter[bool] = Counter()
         self._is_requested = False
         if deduplication is None or releaser is None:
@@ -223,8 +215,8 @@ class Releases:
 
     def idle(self) -> None:
         """Look for what is to be released: what other processes have left, in a store that they share."""
-        releaser = self._releaser
-        if releaser is None or self._is_requested:
+        releaser = self._extension.releaser
+        if releaser is None or self._extension.deduplication is None or self._is_requested:
             return
         try:
             releaser.sweep()

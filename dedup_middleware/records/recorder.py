@@ -127,51 +127,40 @@ class RecordMaker:
         return fields
 
 
+@dataclass(eq=False, kw_only=True)
 class Recorder(RecordMaker):
-    """Counts and records the pages of one crawl; *fail* gets trouble with the records or the store."""
+    """Counts and records the pages of one crawl."""
 
-    def __init__(  # noqa: PLR0913 - what a recorder needs
-        self,
-        spider: str,
-        crawl: str,
-        log: RecordLog | None,
-        listener: Listener,
-        fail: Callable[[DedupError | UnreadableError], None],
-        *,
-        hash_clause: Callable[[str], bytes],
-        preferences: Preferences,
-        begin: CrawlLine | None,
-        find: Callable[[bytes], StoredPage | None],
-        is_earlier: Callable[[StoredPage], bool],
-    ) -> None:
-        """*begin* is written before the first record."""
-        super().__init__(spider, crawl, hash_clause, find, is_earlier)
+    log: RecordLog | None
+    listener: Listener
+    preferences: Preferences
+    fail: Callable[[DedupError | UnreadableError], None]
+    """Gets trouble with the records or the store."""
+    begin: CrawlLine | None
+    """The line to write before the next one."""
+
+    def __post_init__(self) -> None:
         self.counts = Counts()
-        self._log = log
-        self._has_new = begin is None or begin.has_new
-        # The line to write before the next one; and the last line, as far as it is known.
-        self._begin = begin
-        self._end = None if begin is None else replace(begin, event="end")
-        self._listener = listener
-        self._fail = fail
-        self._preferences = preferences
+        self._has_new = self.begin is None or self.begin.has_new
+        # The last line, as far as it is known.
+        self._end = None if self.begin is None else replace(self.begin, event="end")
         self._signs: Signs | None = Signs()
         self._has_warned_of_key = False
 
     def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
-        self.counts, self._signs, self._begin, self._end = before.counts, before._signs, before._begin, before._end
+        self.counts, self._signs, self.begin, self._end = before.counts, before._signs, before.begin, before._end
 
     def finished(self, visit: Visit) -> None:
         """Count and record *visit*."""
         record = self.record(visit, briefly=True)
         for name, number in self.counts.add(record):
-            self._listener.count(name, number)
+            self.listener.count(name, number)
         if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.items.released:
             self._write(record)
         if visit.verdict.reason == Reason.KEY_GIVEN_TWICE and not self._has_warned_of_key:
             self._has_warned_of_key = True
-            self._listener.warn(
+            self.listener.warn(
                 f"this crawl has given the key {visit.key} twice, with other values, and keeps both; so it does "
                 "with all such keys. If they name two things, add a field to DEDUP_KEY"
             )
@@ -182,27 +171,27 @@ class Recorder(RecordMaker):
                     self._warn(kind, record, **sign)
             except Exception as error:  # noqa: BLE001 - a plugin bug: the crawl goes on without warnings
                 self._signs = None
-                self._listener.warn(f"{error!r} while hosts were watched; please report it")
+                self.listener.warn(f"{error!r} while hosts were watched; please report it")
 
     def _warn(self, kind: str, record: Record, *, pages: int, **sign: Any) -> None:
         if kind == "fields":
-            self._listener.warn(
+            self.listener.warn(
                 f"of {pages} pages that repeat another one of their host, {sign['kept']} were kept only because their "
                 f"items have another {sign['field']!r}. If that field is not content, name the fields that are in "
                 "DEDUP_ITEM_FIELDS"
             )
         elif kind == "one_original":
-            self._listener.count("hosts_with_one_original", 1)
-            self._listener.one_original(sign["host"], sign["original"], sign["repeats"], pages)
-        elif not self._preferences.include(record.original_url or ""):
-            self._listener.count("hosts_that_repeat_another", 1)
-            self._listener.one_other_host(sign["host"], sign["of"], sign["repeats"], pages)
+            self.listener.count("hosts_with_one_original", 1)
+            self.listener.one_original(sign["host"], sign["original"], sign["repeats"], pages)
+        elif not self.preferences.include(record.original_url or ""):
+            self.listener.count("hosts_that_repeat_another", 1)
+            self.listener.one_other_host(sign["host"], sign["of"], sign["repeats"], pages)
 
     def gone(self, url: str) -> None:
         """Count and record that the page at *url*, which the store has, is gone."""
         record = Record(now_exactly(), self.spider, self.crawl, url, VerdictKind.GONE.value)
         for name, number in self.counts.add(record):
-            self._listener.count(name, number)
+            self.listener.count(name, number)
         self._write(record)
 
     def note(self, **fields: Any) -> None:
@@ -211,25 +200,25 @@ class Recorder(RecordMaker):
             self._end = replace(self._end, **fields)
 
     def _write(self, line: Record | CrawlLine) -> None:
-        if self._log is None:
+        if self.log is None:
             return
         try:
-            if self._begin is not None:
-                self._log.append(self._begin)
-                self._begin = None
-            self._log.append(line)
+            if self.begin is not None:
+                self.log.append(self.begin)
+                self.begin = None
+            self.log.append(line)
         except TROUBLE as error:
-            self._fail(error)
+            self.fail(error)
 
     def close(self) -> None:
         """Write that the crawl has ended, and close the file."""
         if self._end is not None:
             self._write(replace(self._end, time=now_exactly()))
-        if self._log is not None:
+        if self.log is not None:
             try:
-                self._log.close()
+                self.log.close()
             except TROUBLE as error:
-                self._fail(error)
+                self.fail(error)
 
 
 def _shown_of(visit: Visit) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dedup_middleware.index.index import Index
@@ -51,8 +51,22 @@ PAIRS = 2_000
 _HOSTS = 12
 # URLs of pages that are new, and that were not seen.
 _SINCE = 20
-#: Columns with few different values: each value is written once, and the rows have its number.
-_TABLED = ("original", "host", "reason", "outcome", "crawl", "key")
+#: The columns of the table, and what a record has in each.
+_COLUMNS: dict[str, Callable[[Record], Any]] = {
+    "url": lambda record: record.url,
+    "title": lambda record: cut_title(record.title or record.key),
+    "score": score_of,
+    "time": lambda record: record.time[:19],
+}
+#: Those with few different values: each value is written once, and the rows have its number.
+_TABLED: dict[str, Callable[[Record], str | None]] = {
+    "original": lambda record: record.original_url,
+    "host": lambda record: host_at(record.url),
+    "reason": lambda record: record.reason,
+    "outcome": lambda record: record.outcome,
+    "crawl": lambda record: record.crawl,
+    "key": lambda record: record.key,
+}
 
 
 @dataclass(slots=True)
@@ -162,18 +176,13 @@ def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
-def _columns(rows: Iterable[Record]) -> dict[str, Any]:
+def _columns(rows: Sequence[Record]) -> dict[str, Any]:
     """Return *rows* by column; a column of `_TABLED` as a table of its values, and the number of each row's value."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("url", "title", "score", "time", *_TABLED)}
+    columns: dict[str, list[Any]] = {name: [*map(value_in, rows)] for name, value_in in _COLUMNS.items()}
     tables: dict[str, dict[str, int]] = {name: {} for name in _TABLED}
-    for record in rows:
-        columns["url"].append(record.url)
-        columns["title"].append(cut_title(record.title or record.key))
-        columns["score"].append(score_of(record))
-        columns["time"].append(record.time[:19])
-        values = (record.original_url, host_at(record.url), record.reason, record.outcome, record.crawl, record.key)
-        for name, value in zip(_TABLED, values, strict=True):
-            columns[name].append(tables[name].setdefault(value or "", len(tables[name])))
+    for name, value_in in _TABLED.items():
+        table = tables[name]
+        columns[name] = [table.setdefault(value_in(record) or "", len(table)) for record in rows]
     return {
         "columns": columns,
         "tables": {name: [*table] for name, table in tables.items()},

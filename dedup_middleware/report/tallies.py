@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.forms import MAX_FORMS, forms_of
@@ -277,15 +277,6 @@ def seconds_of(time: str) -> int | None:
     return minute + int(seconds)
 
 
-class Repeat(NamedTuple):
-    """The last record of a page, a duplicate, in short."""
-
-    host: str
-    original: str
-    """The URL of the page that it repeats."""
-    score: float | None
-
-
 class Tallies:
     """Add records, oldest first; the last *rows* duplicates are kept as they are."""
 
@@ -293,7 +284,8 @@ class Tallies:
         self.records = 0
         self.duplicates: deque[Record] = deque(maxlen=rows)
         self.duplicates_met = 0
-        self._last: dict[str, Repeat] = {}
+        self._last: dict[str, tuple[str, str, float | None]] = {}
+        """URL of a page whose last record is one of a duplicate -> its host, the URL of its original, and the score."""
         self.released: set[str] = set()
         """URLs of duplicates whose dropped items were released."""
         self.signs = Signs()
@@ -316,11 +308,11 @@ class Tallies:
             self.outcomes[record.outcome] += 1
             self.bytes += record.bytes
             if not record.is_item:
-                self._last[record.url] = Repeat(host_at(record.url), record.original_url or "", score_of(record))
+                self._last[record.url] = host_at(record.url), record.original_url or "", score_of(record)
 
     def pairs_of_hosts(self) -> Counter[tuple[str, str]]:
         """Return how many pages of the first host repeat one of the second."""
-        return Counter((page.host, host_at(page.original)) for page in self._last.values())
+        return Counter((host, host_at(original)) for host, original, _ in self._last.values())
 
 
 class NearMisses:
