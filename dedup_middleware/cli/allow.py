@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.dropped import chosen, give_classes
@@ -34,8 +35,7 @@ def run(call: Call) -> None:
     opts = call.opts
     if opts.list or opts.remove is not None:
         found = overrides(call.config, removed=opts.remove)
-        lines = [*map(json.dumps, found)] if opts.json else [overrides_text(found, removed=opts.remove)]
-        print(*lines, sep="\n", end="\n" * bool(lines))
+        call.show_each(found if opts.json else [found], partial(overrides_text, removed=opts.remove), json.dumps)
         return
     is_filtered = any((opts.host, opts.original, opts.crawl, opts.below < math.inf))
     if not (opts.urls or opts.all or is_filtered):
@@ -128,18 +128,16 @@ def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, A
     return [{"url": each.url, "original_url": each.original_url, "time": each.time} for each in found]
 
 
-COMMANDS = {
-    "allow": Subcommand(
-        run,
-        ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"),
-        (
-            url_argument("urls", nargs="*", help=OF_PAGE_OR_KEY),
-            *OF_ITEMS,
-            option("--all", action="store_true", help="all pages with dropped items"),
-            [
-                option("--list", action="store_true", help="list the pages that were allowed"),
-                option("--remove", metavar="URL", help="undo allow for this page, or key"),
-            ],
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"),
+    (
+        url_argument("urls", nargs="*", help=OF_PAGE_OR_KEY),
+        *OF_ITEMS,
+        option("--all", action="store_true", help="all pages with dropped items"),
+        [
+            option("--list", action="store_true", help="list the pages that were allowed"),
+            option("--remove", metavar="URL", help="undo allow for this page, or key"),
+        ],
+    ),
+)

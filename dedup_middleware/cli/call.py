@@ -113,7 +113,7 @@ class Call:
 
     def _of_named(self, spider: str) -> Config:
         config = self.config_of(spider)
-        if self._loader is not None and spider not in self._spiders and not (_has_log(config) or _has_store(config)):
+        if self._loader is not None and spider not in self._spiders and not _in_use([config]):
             raise ConfigError(
                 f"No spider {spider!r}, and no store or records of one", "`scrapy list` prints the spiders."
             )
@@ -158,20 +158,14 @@ class Call:
 
 def _in_use(configs: list[Config]) -> list[Config]:
     """Return those of *configs* that have records, or a store that no spider with records may have filled."""
-    with_log = [config for config in configs if _has_log(config)]
+    with_log = [config for config in configs if _has(log_exists, config.log)]
     filled = {config.store for config in with_log}
-    return with_log + [config for config in configs if config.store not in filled and _has_store(config)]
+    return with_log + [config for config in configs if config.store not in filled and _has(store_exists, config.store)]
 
 
-def _has_log(config: Config) -> bool:
+def _has(exists: Callable[[Any], bool], place: Path | str | None) -> bool:
     with suppress(DedupError):  # one that may not be read belongs to another user
-        return config.log is not None and log_exists(config.log)
-    return False
-
-
-def _has_store(config: Config) -> bool:
-    with suppress(DedupError):
-        return store_exists(config.store)
+        return place is not None and exists(place)
     return False
 
 

@@ -308,4 +308,4 @@ def _records(config: Config) -> Iterator[Finding]:
 
 
 _VERBOSE = option("-v", "--verbose", action="store_true", help="show all findings, not only notes and problems")
-COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), (_VERBOSE,))}
+COMMAND = Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), (_VERBOSE,))

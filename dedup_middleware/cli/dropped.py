@@ -215,21 +215,19 @@ class _Export:
         return written
 
 
-COMMANDS = {
-    "dropped": Subcommand(
-        run,
-        ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"),
-        (
-            url_argument(nargs="?", help=OF_PAGE_OR_KEY),
-            *OF_ITEMS,
-            [
-                option(
-                    *("-o", "--output"),
-                    metavar="FILE",
-                    help="append the items to FILE (FILE:FORMAT, -:FORMAT: standard output)",
-                ),
-                option("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it"),
-            ],
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"),
+    (
+        url_argument(nargs="?", help=OF_PAGE_OR_KEY),
+        *OF_ITEMS,
+        [
+            option(
+                *("-o", "--output"),
+                metavar="FILE",
+                help="append the items to FILE (FILE:FORMAT, -:FORMAT: standard output)",
+            ),
+            option("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it"),
+        ],
+    ),
+)

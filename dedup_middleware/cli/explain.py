@@ -77,7 +77,7 @@ def explain(config: Config, name: str) -> dict[str, Any]:
         note = f"{error} Until then, only the records are shown."
     if is_key and not config.key:
         note = "DEDUP_KEY is not set here, so only the records are shown. Set it, as in -s DEDUP_KEY=id."
-    annex = None if config.log is None else ordering.annex()
+    annex = None if config.log is None else ordering.annex("forms")
     last_form = None if annex is None else annex.last_form(config.log, url)
     if last is None and stored is None:
         raise _not_found(config, shown, near, last_form, note)
@@ -348,21 +348,17 @@ def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     yield "Its text:"
 
 
-COMMANDS = {
-    "explain": Subcommand(
-        run,
-        (
-            "explain https://example.org/story",
-            "explain https://example.org/story --html story.html",
-            "explain https://example.org/story https://example.com/repost",
-        ),
-        (
-            url_argument(help=OF_PAGE_OR_KEY),
-            option("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit"),
-            option(
-                "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"
-            ),
-            option("--other-html", metavar="FILE", help="the same for OTHER"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    (
+        "explain https://example.org/story",
+        "explain https://example.org/story --html story.html",
+        "explain https://example.org/story https://example.com/repost",
+    ),
+    (
+        url_argument(help=OF_PAGE_OR_KEY),
+        option("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit"),
+        option("--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"),
+        option("--other-html", metavar="FILE", help="the same for OTHER"),
+    ),
+)

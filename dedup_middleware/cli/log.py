@@ -41,14 +41,12 @@ def _no_duplicates(numbers: Mapping[str, int]) -> str:
     return f"No duplicates in {plural(numbers.get('pages', 0), 'page')}{more}"
 
 
-COMMANDS = {
-    "log": Subcommand(
-        run,
-        ("log", "log --crawl last --min-score 0.9", "log --host example.org --all --json"),
-        (
-            *(HOST, ORIGINAL, crawl_option(), MIN_SCORE),
-            option("--key", metavar="KEY", help="all records of the items with this key"),
-            option("--all", action="store_true", help="include new, unchanged and unchecked pages"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("log", "log --crawl last --min-score 0.9", "log --host example.org --all --json"),
+    (
+        *(HOST, ORIGINAL, crawl_option(), MIN_SCORE),
+        option("--key", metavar="KEY", help="all records of the items with this key"),
+        option("--all", action="store_true", help="include new, unchanged and unchecked pages"),
+    ),
+)

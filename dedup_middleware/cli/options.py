@@ -23,7 +23,7 @@ def option(*names: str, **how: Any) -> Option:
 
 
 class Subcommand(NamedTuple):
-    """A command of ``scrapy dedup``, as the dictionary ``COMMANDS`` of its module has it."""
+    """A command of ``scrapy dedup``, as ``COMMAND`` or ``COMMANDS`` of its module has it."""
 
     run: Callable[[Call], int | None]
     """Prints to standard output and returns the exit status, ``None`` for 0."""

@@ -97,10 +97,8 @@ def _export(found: list[Rule], path: Path) -> None:
     tell(f"Wrote {plural(len(rules), 'rule')} to {path}; {rest} cannot be expressed in its format.")
 
 
-COMMANDS = {
-    "rules": Subcommand(
-        run,
-        ("rules", "rules --host example.org", "rules --export rules.json"),
-        (HOST, option("--export", metavar="FILE", help="write them for duplicate-url-discarder")),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("rules", "rules --host example.org", "rules --export rules.json"),
+    (HOST, option("--export", metavar="FILE", help="write them for duplicate-url-discarder")),
+)

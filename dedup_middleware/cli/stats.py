@@ -42,4 +42,4 @@ def stats_text(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-COMMANDS = {"stats": Subcommand(run, ("stats", "stats --crawl last --json"), (crawl_option(),))}
+COMMAND = Subcommand(run, ("stats", "stats --crawl last --json"), (crawl_option(),))

@@ -10,6 +10,7 @@ import re
 import sys
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.forget import Chosen
-    from dedup_middleware.index.index import Index
     from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
 
@@ -124,7 +124,8 @@ def forget_pages(call: Call) -> None:
         raise CallError("name the pages by URL, --host or --older-than; `scrapy dedup store reset` deletes all")
     wanted = {"url": opts.url and as_requested(opts.url), "host": host_named(opts.host), "older_than": opts.older_than}
     store = without_secrets(config.store, redact=False)
-    with _index(config) as index, progress("choosing pages"):
+    opening = partial(index_for_command, config.store, "store forget", fingerprint=config.fingerprint)
+    with opening() as (_, index), progress("choosing pages"):
         chosen = choose(index, **wanted)
     if opts.url and not (chosen.total or chosen.to_release):
         what = f"{recorded_url(opts.url, config)} is not stored in {store}"
@@ -133,19 +134,12 @@ def forget_pages(call: Call) -> None:
         if not opts.yes:
             # The store is closed meanwhile: a crawl does not wait for a person.
             confirm(f"This deletes {_count(chosen)} from {store}.")
-        with _index(config) as index, progress("deleting pages"):
+        with opening() as (_, index), progress("deleting pages"):
             chosen = choose(index, **wanted)
             forget(index, chosen)
     numbers = {"originals": len(chosen.originals), "duplicates": len(chosen.duplicates)}
     report = {"store": store, "dry_run": opts.dry_run, **numbers, "to_release": chosen.to_release, "urls": chosen.urls}
     call.show(report, lambda _: _forgotten_text(config, chosen, is_dry_run=opts.dry_run))
-
-
-@contextmanager
-def _index(config: Config) -> Iterator[Index]:
-    uri = config.store
-    with index_for_command(uri, "store forget", fingerprint=config.fingerprint) as (_, index):
-        yield index
 
 
 def _count(chosen: Chosen) -> str:

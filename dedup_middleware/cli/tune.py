@@ -159,15 +159,13 @@ def _side_by_side(texts: dict[str, Any]) -> Iterator[str]:
             yield f"{sign} … and {len(own) - _SHOWN} more"
 
 
-COMMANDS = {
-    "tune": Subcommand(
-        run,
-        ("tune", "tune --at 0.7,0.75,0.85 --show 10"),
-        (
-            *(crawl_option(), HOST),
-            option("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT),
-            option("--show", metavar="N", type=_number, default=5, help=_SHOW),
-            option("--labels", metavar="FILE", type=Path, help="add the labels that a report has saved to FILE"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("tune", "tune --at 0.7,0.75,0.85 --show 10"),
+    (
+        *(crawl_option(), HOST),
+        option("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT),
+        option("--show", metavar="N", type=_number, default=5, help=_SHOW),
+        option("--labels", metavar="FILE", type=Path, help="add the labels that a report has saved to FILE"),
+    ),
+)

@@ -58,7 +58,7 @@ class Addon:
             from dedup_middleware.settings import puts_off  # noqa: PLC0415 - it needs a package that may be missing
 
             components: list[tuple[str, Any, int]] = [(name, load_object(path), at) for name, path, at in COMPONENTS]
-            formatter, annex = load_object(_LOG_FORMATTER), ordering.annex() if puts_off(settings) else None
+            formatter, annex = load_object(_LOG_FORMATTER), ordering.annex("queue") if puts_off(settings) else None
         except ImportError as error:
             raise NotConfigured(missing_package(error)) from error
         for name, component, priority in components:

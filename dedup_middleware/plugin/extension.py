@@ -167,7 +167,7 @@ class DedupExtension(SharedState):
         self.releaser = None if is_dry else Releaser(deduplication)
         if self.requests is None and opened.config.priority_adjust and not is_dry:
             try:
-                if (annex := ordering.annex()) is not None:
+                if (annex := ordering.annex("requests")) is not None:
                     self.requests = annex.RequestOrder(self, opened.store.header.key)
             except Exception as error:  # noqa: BLE001 - a plugin bug
                 self.goes_without("order of requests", error)

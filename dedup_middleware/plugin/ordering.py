@@ -5,14 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_ANNEX, _DOOR = "dedup_middleware.order", "dedup_middleware.order.door"
+_ANNEX = "dedup_middleware.order"
 
 
-def annex() -> Any:
-    """Return the door of the annexe; ``None`` where it is not installed."""
+def annex(module: str) -> Any:
+    """Return a *module* of the annexe; ``None`` where that is not installed."""
+    name = f"{_ANNEX}.{module}"
     try:
-        return import_module(_DOOR)
+        return import_module(name)
     except ModuleNotFoundError as error:
-        if error.name not in {_ANNEX, _DOOR}:
+        if error.name not in {_ANNEX, name}:
             raise
         return None

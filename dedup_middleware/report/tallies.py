@@ -72,10 +72,6 @@ class Hosts:
         """Return the *count* hosts with most pages, and the rest as `OTHERS`, each with its pages of each kind."""
         return [[host, *(kinds[kind] for kind in KINDS)] for host, kinds in self._largest(count).items()]
 
-    def pages(self, host: str) -> int:
-        """Return how many pages *host* has."""
-        return self._found.get(host, Counter()).total()
-
 
 @dataclass(slots=True)
 class Crawl:
