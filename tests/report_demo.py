@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.records.file import CrawlLine, Record, RecordLog, lines
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import Record, RecordLog, lines
 from dedup_middleware.settings import Config
 from spiders.newspaper import Kind, site_map
 

@@ -15,7 +15,8 @@ from dedup_middleware.order.forms import FormLast
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records import counts as records_counts
 from dedup_middleware.records.counts import KINDS, NOT_COUNTED, Counts, counted_as, summary
-from dedup_middleware.records.file import CODES, CrawlLine, Record, RecordLog, Records, lines
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import CODES, Record, RecordLog, Records, lines
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.tallies import BARS, Crawls, Hosts
 from dedup_middleware.settings import Config

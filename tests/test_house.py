@@ -20,7 +20,8 @@ from dedup_middleware.errors import DedupError
 from dedup_middleware.order.forms import FormLast
 from dedup_middleware.plugin import addon
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.file import CrawlLine, Record
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import Record
 from dedup_middleware.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent

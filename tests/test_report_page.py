@@ -14,7 +14,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from test_commands import run_here
 
-from dedup_middleware.records.file import CrawlLine, Record, RecordedChanges, RecordLog, Records
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import Record, RecordedChanges, RecordLog, Records
 from dedup_middleware.report import page
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import gather

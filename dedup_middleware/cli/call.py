@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
@@ -15,15 +16,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from dedup_middleware.errors import ConfigError, DedupError, NothingFoundError
 from dedup_middleware.plugin.feeds import place_of, read_config
-from dedup_middleware.records.file import (
-    RecordFilter,
-    Records,
-    crawl_named,
-    host_named,
-    log_exists,
-    log_of,
-    recorded_url,
-)
+from dedup_middleware.records.file import RecordFilter, Records, crawl_named, host_named, log_of, recorded_url
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import tell
@@ -31,7 +24,6 @@ from dedup_middleware.text.terminal import tell
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
@@ -158,13 +150,13 @@ class Call:
 
 def _in_use(configs: list[Config]) -> list[Config]:
     """Return those of *configs* that have records, or a store that no spider with records may have filled."""
-    with_log = [config for config in configs if _has(log_exists, config.log)]
+    with_log = [config for config in configs if _has(Path.exists, config.log)]
     filled = {config.store for config in with_log}
     return with_log + [config for config in configs if config.store not in filled and _has(store_exists, config.store)]
 
 
 def _has(exists: Callable[[Any], bool], place: Path | str | None) -> bool:
-    with suppress(DedupError):  # one that may not be read belongs to another user
+    with suppress(DedupError, OSError):  # one that may not be read belongs to another user
         return place is not None and exists(place)
     return False
 

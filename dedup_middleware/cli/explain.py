@@ -16,29 +16,21 @@ from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.options import NO_PAGE, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
-from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
+from dedup_middleware.common.urls import as_requested, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.model import KEYED, VerdictKind, is_marked
-from dedup_middleware.plugin import ordering
+from dedup_middleware.plugin.addon import annex
 from dedup_middleware.reasons import Outcome, message_of
-from dedup_middleware.records.file import (
-    Record,
-    RecordFilter,
-    Records,
-    as_written,
-    lines_with,
-    log_exists,
-    parse_record,
-)
+from dedup_middleware.records.file import Record, RecordFilter, recorded_near, records_of
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import marked_sentences, one_line
 from dedup_middleware.text.terminal import fitted, plural, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from dedup_middleware.checks.detector import Examined
     from dedup_middleware.cli.call import Call
@@ -46,10 +38,6 @@ if TYPE_CHECKING:
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings import Config
-
-
-# Characters of a URL, beyond which it is not the nearest one.
-_MAX_URL = 2_000
 
 
 def explain(config: Config, name: str) -> dict[str, Any]:
@@ -77,8 +65,8 @@ def explain(config: Config, name: str) -> dict[str, Any]:
         note = f"{error} Until then, only the records are shown."
     if is_key and not config.key:
         note = "DEDUP_KEY is not set here, so only the records are shown. Set it, as in -s DEDUP_KEY=id."
-    annex = None if config.log is None else ordering.annex("forms")
-    last_form = None if annex is None else annex.last_form(config.log, url)
+    forms = None if config.log is None else annex("forms")
+    last_form = None if forms is None else forms.last_form(config.log, url)
     if last is None and stored is None:
         raise _not_found(config, shown, near, last_form, note)
     found = None if last is None else last.as_dict()
@@ -94,7 +82,7 @@ def identity_of_key(config: Config, name: str, last: Record | None) -> bytes:
 def _last_of_page(config: Config, url: str) -> tuple[Record | None, list[str]]:
     """Return the last record of the page at *url*, and the keys that its items had in that crawl."""
     last, keys = None, dict[str, str]()
-    for record in _records(config, RecordFilter(url=url)):
+    for record in records_of(config, RecordFilter(url=url)):
         if record.key:
             keys[record.key] = record.crawl
         else:
@@ -105,13 +93,9 @@ def _last_of_page(config: Config, url: str) -> tuple[Record | None, list[str]]:
 def last_record(config: Config, wanted: RecordFilter) -> Record | None:
     """Return the last of the records that are *wanted*, with what it still shows of those before."""
     last = None
-    for record in _records(config, wanted):
+    for record in records_of(config, wanted):
         last = record.standing_on(last)
     return last
-
-
-def _records(config: Config, wanted: RecordFilter) -> Iterable[Record]:
-    return Records(config.log, wanted) if config.log is not None and log_exists(config.log) else ()
 
 
 def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] | None, note: str) -> NothingFoundError:
@@ -121,7 +105,7 @@ def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] 
     """
     log = "" if config.log is None else f" and the records {config.log}"
     what = [f"{shown} was not found in the store {without_secrets(config.store, redact=False)}{log}."]
-    urls = [*filter(None, [without_secrets(near, redact=config.redact_query)]), *_recorded_near(config, shown)]
+    urls = [*filter(None, [without_secrets(near, redact=config.redact_query)]), *recorded_near(config, shown)]
     if urls:
         what.append(f"The nearest URL there is {min(urls, key=lambda url: Levenshtein.distance(shown, url))}.")
     elif not note:
@@ -130,16 +114,6 @@ def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] 
         put_off = f"{last_form['nothing']} of {plural(last_form['pages'], 'page')} of that form brought nothing new"
         what.append(f"Requests of its form {last_form['form']} were put off: {put_off}.")
     return NothingFoundError(" ".join(what), note)
-
-
-def _recorded_near(config: Config, shown: str) -> Iterator[str]:
-    """Yield the URLs of records that differ from *shown* in their scheme, a final slash or parameters."""
-    if config.log is None or not log_exists(config.log) or not (wanted := bare(shown).casefold()):
-        return
-    for line in lines_with(config.log, as_written(wanted), ignore_case=True):
-        record = parse_record(line)
-        if record is not None and bare(record.url).casefold() == wanted and len(record.url) <= _MAX_URL:
-            yield record.url
 
 
 def _stored(config: Config, url: str, identities: list[bytes]) -> tuple[dict[str, Any] | None, str]:

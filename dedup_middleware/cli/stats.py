@@ -10,31 +10,25 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import Table, columns, rendered
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dedup_middleware.cli.call import Call
 
 _LISTED = 10
 
 
 def run(call: Call) -> None:
-    """Print the counts."""
+    """Print the counts, named as in Scrapy's stats."""
     counts = Counts(call.records)
     call.check_crawl(counts)
-    call.show(stats(call.log, counts), stats_text)
-
-
-def stats(log: Path, counts: Counts) -> dict[str, Any]:
-    """Return the *counts* of the records at *log*, named as in Scrapy's stats."""
-    return {
-        "records": str(log),
+    found = {
+        "records": str(call.log),
         "stats": {f"dedup/{name}": number for name, number in sorted(counts.numbers.items()) if number},
         "hosts": {f"{host} repeats {other}": count for (host, other), count in counts.pairs.most_common(_LISTED)},
     }
+    call.show(found, stats_text)
 
 
 def stats_text(found: dict[str, Any]) -> str:
-    """Return what :func:`stats` found for a person: the summary, as a crawl logs it."""
+    """Return what `run` found for a person: the summary, as a crawl logs it."""
     numbers = {name.removeprefix("dedup/"): number for name, number in found["stats"].items()}
     lines = [one_line(found["records"]), *(f"  {label:<30} {value:>7}" for label, value in summary(numbers))]
     if rows := [(one_line(hosts), str(pages)) for hosts, pages in found["hosts"].items()]:

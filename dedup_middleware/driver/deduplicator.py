@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.model import Match
-    from dedup_middleware.records.file import CrawlLine, RecordLog
+    from dedup_middleware.records.crawl_lines import CrawlLine
+    from dedup_middleware.records.file import RecordLog
     from dedup_middleware.settings import Config
     from dedup_middleware.visits.durability import DiskWaits, Flush
     from dedup_middleware.visits.visit import Listener

@@ -29,7 +29,8 @@ from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.shared import index_of
 from dedup_middleware.model import Action, Eligibility, now
-from dedup_middleware.records.file import CrawlLine, RecordLog, pass_through_log
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import RecordLog, pass_through_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
 from dedup_middleware.stores.files import is_command
 from dedup_middleware.version import __version__

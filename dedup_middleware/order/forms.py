@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.order.url_rules import address_of
 from dedup_middleware.records.file import crawl_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dedup_middleware.records.file import CrawlLine
+    from dedup_middleware.records.crawl_lines import CrawlLine
 
 #: Forms of a line.
 MAX_FORMS = 100

@@ -14,7 +14,7 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.forms import MAX_FORMS, FormLast
 from dedup_middleware.order.order import FetchedPage, Order
 from dedup_middleware.order.recent import Recent
-from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.order.url_rules import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from math import ceil
-from threading import Event, Lock
+from threading import Event
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -16,26 +16,17 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
-from dedup_middleware.driver.opening import deduplication_of, name_of_jobdir, new_crawl, open_at_once, open_for_crawl
+from dedup_middleware.driver.opening import deduplication_of, name_of_jobdir, new_crawl, open_for_crawl
 from dedup_middleware.driver.releases import Releaser
-from dedup_middleware.errors import (
-    DedupError,
-    FeedError,
-    RecordsError,
-    StoreAwayError,
-    StoreCorruptError,
-    StoreError,
-    StoreLockedError,
-    StoreVersionError,
-)
+from dedup_middleware.errors import DedupError, FeedError, RecordsError, StoreAwayError, StoreError
 from dedup_middleware.index import item_codec
 from dedup_middleware.model import Action
-from dedup_middleware.plugin import messages, ordering
-from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
+from dedup_middleware.plugin import messages
+from dedup_middleware.plugin.addon import ADDONS, COMPONENTS, annex
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.item_flow import OriginalWait, Releases, item_entry, item_type
 from dedup_middleware.plugin.shared_state import Entry, SharedState, logger
-from dedup_middleware.plugin.threads import Threads, sleep
+from dedup_middleware.plugin.threads import Threads, opened_again, sleep
 from dedup_middleware.records.counts import mostly_unchecked
 from dedup_middleware.records.file import last_crawl_line
 from dedup_middleware.settings import is_enabled, unknown_settings
@@ -53,10 +44,6 @@ if TYPE_CHECKING:
 
 #: The reason a crawl is closed with when the plugin cannot start.
 CLOSE_REASON = "dedup_error"
-#: Seconds between two attempts to open a store that is away.
-PAUSE = 2.0
-# Crawlers of one process that share a store open it one after the other: then they share it again.
-_turn = Lock()
 # Those of Scrapy's signals for which the extension has a method.
 _SIGNALS = (
     *("spider_opened", "engine_started", "request_dropped", "item_scraped", "item_dropped", "item_error"),
@@ -167,8 +154,8 @@ class DedupExtension(SharedState):
         self.releaser = None if is_dry else Releaser(deduplication)
         if self.requests is None and opened.config.priority_adjust and not is_dry:
             try:
-                if (annex := ordering.annex("requests")) is not None:
-                    self.requests = annex.RequestOrder(self, opened.store.header.key)
+                if (requests := annex("requests")) is not None:
+                    self.requests = requests.RequestOrder(self, opened.store.header.key)
             except Exception as error:  # noqa: BLE001 - a plugin bug
                 self.goes_without("order of requests", error)
         return deduplication
@@ -195,7 +182,7 @@ class DedupExtension(SharedState):
         """Open the store as soon as it is back; then the crawl goes on with it."""
         assert self.opened is not None
         self._away_since, self._is_over = time.monotonic(), Event()
-        work = partial(_opened_again, self.opened, self._is_over, self.warn)
+        work = partial(opened_again, self.opened, self._is_over, self.warn)
         self._reopening.begin(work, partial(self._reopened, self._is_over))
 
     def _await_no_more(self) -> None:
@@ -369,32 +356,3 @@ class Component:
             raise NotConfigured(*[] if has_said else [f"without its extension dedup does nothing: set {ADDONS}"])
         extension.components.add(cls)
         return cls(extension)
-
-
-def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) -> Resources | None:
-    """Return what is open once the store is back; ``None`` once the wait *is over*. In a thread.
-
-    Raises what only a person can mend; *warn* gets each other trouble once. The store of *lost* is closed, unless it is
-    the one in memory of a crawl that passes through.
-    """
-    if lost.awaited is None:
-        with suppress(StoreError):
-            lost.store.close()
-    warned: set[str] = set()
-    while not is_over.wait(PAUSE):
-        try:
-            with _turn:
-                opened = open_at_once(lost.awaited or lost.config, lost=lost)
-        except (StoreCorruptError, StoreVersionError):  # noqa: PERF203 - an attempt every other second
-            raise
-        except (StoreAwayError, StoreLockedError):
-            pass
-        except StoreError as error:
-            if str(error) not in warned:
-                warned.add(str(error))
-                warn(f"{error} The plugin tries again, and drops nothing until it succeeds")
-        else:
-            if is_over.is_set():
-                opened.store.close()
-            return opened
-    return None

@@ -20,16 +20,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import (
-    FeedExporter,
-    FeedSlot,
-    FileFeedStorage,
-    FTPFeedStorage,
-    GCSFeedStorage,
-    ItemFilter,
-    S3FeedStorage,
-    StdoutFeedStorage,
-)
+from scrapy.extensions import feedexport
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, ItemFilter, StdoutFeedStorage
 from scrapy.extensions.postprocessing import PostProcessingManager
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project, project_data_dir
@@ -311,8 +303,8 @@ def _is_overwritten(uri: str, options: dict[str, Any], settings: BaseSettings) -
         storage = load_object(storages.get(urlsplit(uri).scheme) or storages["file"])
     if not isinstance(storage, type) or _TIME.search(uri):
         return False
-    replaces = issubclass(storage, FTPFeedStorage) and "overwrite" not in options
-    return replaces or issubclass(storage, (S3FeedStorage, GCSFeedStorage))
+    replaces = issubclass(storage, feedexport.FTPFeedStorage) and "overwrite" not in options
+    return replaces or issubclass(storage, (feedexport.S3FeedStorage, feedexport.GCSFeedStorage))
 
 
 def place_of(settings: BaseSettings) -> DefaultPlace:

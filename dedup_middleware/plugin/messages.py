@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.driver.opening import Resources
-    from dedup_middleware.records.file import CrawlLine
+    from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
     from dedup_middleware.visits.visit import Visit
 

@@ -10,18 +10,20 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import asdict, replace
+from rapidfuzz.distance import Prefix
 
 from dedup_middleware.common import permissions
 from dedup_middleware.common.bounded import loads
 from dedup_middleware.common.plain_files import DEVICES, FILES, STREAMS, ends_torn, open_file
-from dedup_middleware.common.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
+from dedup_middleware.common.urls import as_in_urls, as_requested, bare, host_of, is_under, without_secrets
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.crawl_lines import CrawlLine, WrittenLine
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -31,10 +33,11 @@ if TYPE_CHECKING:
 
     from dedup_middleware.common.plain_files import Kinds
     from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.model import Changes
     from dedup_middleware.settings import Config
 
 #: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
-EVIDENCE_SENTENCES, EVIDENCE_CHARACTERS = 5, 200
+MAX_EVIDENCE, EVIDENCE_CHARACTERS = 5, 200
 MAX_CHANGES = 20
 _MAX_DIFFERENCES, _DIFFERENCE_CHARACTERS, _TITLE_CHARACTERS = 5, 100, 200
 #: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
@@ -45,6 +48,8 @@ TEXT = "text"
 LAST = "last"
 #: Replaces a verdict, an outcome or a reason that is not ours: there may be any number of them.
 OTHER = "other"
+# Characters of a URL, beyond which it is not the nearest one.
+_MAX_URL = 2_000
 # Values of a record, of which it has some forty.
 _MAX_VALUES = 1_000
 # Bytes of a file that show what it is, some thirty records, and how the lines begin.
@@ -58,25 +63,9 @@ CODES: dict[str, frozenset[str]] = {
     "reason": frozenset({"", *(reason.value for reason in Reason)}),
 }
 _VERDICTS, _OUTCOMES, _REASONS = CODES.values()
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _DUPLICATE, _RELATED = VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value
 _UNCHANGED = VerdictKind.UNCHANGED.value
 _AS_BEFORE = (_UNCHANGED, VerdictKind.CHANGED.value)
-_encoder = msgspec.json.Encoder()
-
-
-class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of a file of records."""
-
-    def to_line(self) -> str:
-        """Return one line of JSON, ASCII only, without its line end: the fields that differ from their defaults."""
-        try:
-            line = _encoder.encode(self)
-            if line.isascii() and b"\x7f" not in line:
-                return line.decode("ascii")
-        except UnicodeEncodeError:  # half a character
-            pass
-        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
 
 
 class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -91,6 +80,19 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     values: list[tuple[str, str, str]] = []
     """Title, heading, fields of items, and a text of which no sentence shows the change: name, before, after."""
 
+    @classmethod
+    def of(cls, changes: Changes) -> RecordedChanges | None:
+        """Return *changes* as a record has them: what there is, cut."""
+        if not changes:
+            return None
+        return cls(
+            [_cut_pair(old, new) for old, new in changes.replaced[:MAX_CHANGES]],
+            [*map(_cut, changes.deleted[:MAX_CHANGES])],
+            [*map(_cut, changes.inserted[:MAX_CHANGES])],
+            changes.is_shown_otherwise,
+            [(_cut(name), *_cut_pair(old, new)) for name, old, new in changes.values[:MAX_CHANGES]],
+        )
+
     def by_field(self) -> Iterator[tuple[str, str, str]]:
         """Yield each change: the field, what it was and what it is; empty for nothing."""
         yield from self.values
@@ -99,7 +101,7 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
         yield from ((TEXT, "", new) for new in self.inserted)
 
 
-class Record(_Line, frozen=True, gc=False):
+class Record(WrittenLine, msgspec.Struct, frozen=True, gc=False):
     """The verdict on one page, and what happened to its items.
 
     Of a new page, and of an unchanged one that shared no text, a record has only what is counted.
@@ -183,29 +185,17 @@ class Record(_Line, frozen=True, gc=False):
         return asdict(self) | {"changes": None if self.changes is None else asdict(self.changes)}
 
 
-class CrawlLine(_Line, frozen=True, kw_only=True):
-    """The beginning or the end of a crawl. Each process that resumes a JOBDIR writes both."""
+def _cut_pair(old: str, new: str) -> tuple[str, str]:
+    """Return a sentence as it was and as it is, cut so that the first difference is in both."""
+    old, new = one_line(old), one_line(new)
+    same = Prefix.similarity(old, new)
+    start = max(0, same - EVIDENCE_CHARACTERS // 2) if max(len(old), len(new)) > EVIDENCE_CHARACTERS else 0
+    mark = "…" if start else ""
+    return _cut(mark + old[start:]), _cut(mark + new[start:])
 
-    event: Literal["begin", "end"]
-    time: str
-    """UTC, ISO 8601."""
-    spider: str
-    crawl: str
-    project: str = ""
-    """The BOT_NAME."""
-    version: str = ""
-    settings: dict[str, str] = {}
-    """Those that differ from their defaults."""
-    scope: str = ""
-    """What its pages were compared with: see `Scope`."""
-    has_new: bool = True
-    """Whether its new pages have records."""
-    reason: str = ""
-    """Why it ended, as Scrapy has it: ``finished`` when nothing was left to fetch; empty where that is not known."""
-    requests_last: _Count = 0
-    """Requests that were fetched last."""
-    last: list[Any] = []
-    """Their forms, those with the most requests, as plain data."""
+
+def _cut(text: str) -> str:
+    return one_line(text, EVIDENCE_CHARACTERS)
 
 
 # Recorders cut texts so, and the report does once more: another program may have written the records.
@@ -213,7 +203,7 @@ class CrawlLine(_Line, frozen=True, kw_only=True):
 
 def cut_evidence(texts: Iterable[str]) -> list[str]:
     """Return the first of these repeated sentences, each on a line and cut."""
-    return [one_line(text, EVIDENCE_CHARACTERS) for text in islice(texts, EVIDENCE_SENTENCES)]
+    return [*map(_cut, islice(texts, MAX_EVIDENCE))]
 
 
 def cut_difference(texts: Iterable[str], most: int = _MAX_DIFFERENCES) -> list[str]:
@@ -354,6 +344,16 @@ def pass_through_logs_beside(path: Path) -> list[Path]:
     return sorted(filter(_is_ours, files))
 
 
+def logs_of(config: Config) -> list[Path]:
+    """Return the files of records that crawls of *config* have written, also in pass-through; :class:`RecordsError`."""
+    if config.log is None:
+        return []
+    logs = [*[config.log] * log_exists(config.log), *pass_through_logs_beside(config.log)]
+    for path in logs:
+        refuse_foreign_log(path)
+    return logs
+
+
 # --- reading
 
 
@@ -411,9 +411,11 @@ def as_written(text: str) -> bytes:
 
 def lines(path: Path) -> Iterator[Record | CrawlLine]:
     """Yield the lines of the file at *path*, oldest first; what is neither a record nor of a crawl is left out."""
-    for line in lines_with(path, b"{"):
-        if (parsed := _parse_line(line)) is not None:
-            yield parsed
+    with opened(path) as file:
+        for block in blocks(file):
+            for line in block.split(b"\n"):
+                if line and (parsed := _parse_line(line)) is not None:
+                    yield parsed
 
 
 def crawl_lines(path: Path) -> Iterator[CrawlLine]:
@@ -498,6 +500,21 @@ class Records:
             record = None if line.startswith(_CRAWL) else parse_record(line)
             if record is not None and self.wanted.has(record):
                 yield record
+
+
+def records_of(config: Config, wanted: RecordFilter) -> Iterable[Record]:
+    """Return the records of *config* that are *wanted*; none where there is no file."""
+    return Records(config.log, wanted) if config.log is not None and log_exists(config.log) else ()
+
+
+def recorded_near(config: Config, url: str) -> Iterator[str]:
+    """Yield the URLs of records that differ from *url* in their scheme, a final slash or parameters."""
+    if config.log is None or not log_exists(config.log) or not (wanted := bare(url).casefold()):
+        return
+    for line in lines_with(config.log, as_written(wanted), ignore_case=True):
+        record = parse_record(line)
+        if record is not None and bare(record.url).casefold() == wanted and len(record.url) <= _MAX_URL:
+            yield record.url
 
 
 def open_records(path: str | PathLike[str], *, crawl: str | None = None, host: str | None = None) -> Records:

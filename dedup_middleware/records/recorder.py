@@ -6,33 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
-from rapidfuzz.distance import Prefix
 
 from dedup_middleware.common.budget import Budget
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Standing, VerdictKind, now_exactly
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.records.counts import Counts
-from dedup_middleware.records.file import (
-    EVIDENCE_CHARACTERS,
-    EVIDENCE_SENTENCES,
-    MAX_CHANGES,
-    Record,
-    RecordedChanges,
-    cut_difference,
-    cut_evidence,
-    cut_title,
-)
+from dedup_middleware.records.file import MAX_EVIDENCE, Record, RecordedChanges, cut_difference, cut_evidence, cut_title
 from dedup_middleware.records.signs import Signs
-from dedup_middleware.text.clauses import one_line, repeated_sentences
+from dedup_middleware.text.clauses import repeated_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
-    from dedup_middleware.model import Changes, StoredPage
-    from dedup_middleware.records.file import CrawlLine, RecordLog
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.records.crawl_lines import CrawlLine
+    from dedup_middleware.records.file import RecordLog
     from dedup_middleware.visits.visit import Listener, Visit
 
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
@@ -57,7 +48,7 @@ class RecordMaker:
             return []
         budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
         shared = visit.verdict.match.shared
-        return cut_evidence(repeated_sentences(visit.page, shared, self.hash_clause, budget, EVIDENCE_SENTENCES))
+        return cut_evidence(repeated_sentences(visit.page, shared, self.hash_clause, budget, MAX_EVIDENCE))
 
     @staticmethod
     def standing(visit: Visit) -> Standing | None:
@@ -105,7 +96,7 @@ class RecordMaker:
         return replace(
             record,
             difference=cut_difference(verdict.difference),
-            changes=_as_recorded(verdict.changes),
+            changes=RecordedChanges.of(verdict.changes),
             evidence=self.evidence(visit),
             bytes=visit.size,
             **_shown_of(visit),
@@ -229,31 +220,6 @@ def _shown_of(visit: Visit) -> dict[str, Any]:
     if (features := visit.page.features) is not None:
         fields |= {"title": cut_title(features.title), "canonical": features.canonical or None}
     return fields
-
-
-def _as_recorded(changes: Changes) -> RecordedChanges | None:
-    """Return *changes* as a record has them: what there is, cut."""
-    if not changes:
-        return None
-    return RecordedChanges(
-        [_cut_pair(one_line(old), one_line(new)) for old, new in changes.replaced[:MAX_CHANGES]],
-        [*map(_cut, changes.deleted[:MAX_CHANGES])],
-        [*map(_cut, changes.inserted[:MAX_CHANGES])],
-        changes.is_shown_otherwise,
-        [(_cut(name), *_cut_pair(one_line(old), one_line(new))) for name, old, new in changes.values[:MAX_CHANGES]],
-    )
-
-
-def _cut_pair(old: str, new: str) -> tuple[str, str]:
-    """Return a sentence as it was and as it is, cut so that the first difference is in both."""
-    same = Prefix.similarity(old, new)
-    start = max(0, same - EVIDENCE_CHARACTERS // 2) if max(len(old), len(new)) > EVIDENCE_CHARACTERS else 0
-    mark = "…" if start else ""
-    return _cut(mark + old[start:]), _cut(mark + new[start:])
-
-
-def _cut(text: str) -> str:
-    return one_line(text, EVIDENCE_CHARACTERS)
 
 
 def _reason(visit: Visit, standing: Standing | None) -> str:

@@ -19,16 +19,7 @@ from dedup_middleware.model import is_marked, now
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import host_at
 from dedup_middleware.records.crawl_changes import NEW, NOT_SEEN, changes_since
-from dedup_middleware.records.file import (
-    Record,
-    RecordFilter,
-    crawl_named,
-    cut_difference,
-    cut_evidence,
-    cut_title,
-    lines,
-    log_of,
-)
+from dedup_middleware.records.file import Record, crawl_named, cut_difference, cut_evidence, cut_title, lines, log_of
 from dedup_middleware.records.signs import score_of
 from dedup_middleware.report.tallies import Crawls, NearMisses, Tallies
 from dedup_middleware.stores import store_exists
@@ -151,7 +142,7 @@ def _since(log: Path) -> dict[str, Any]:
     urls: dict[str, list[str]] = {NEW: [], NOT_SEEN: []}
     # What comes through a pipe is read once.
     with suppress(NothingFoundError):
-        for change in changes_since(log, None, RecordFilter()) if log.is_file() else ():
+        for change in changes_since(log) if log.is_file() else ():
             if change.kind in urls:
                 urls[change.kind].append(change.url)
     return {kind: {"pages": len(found), "urls": found[:_SINCE]} for kind, found in urls.items()}

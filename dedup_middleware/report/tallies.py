@@ -18,11 +18,14 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.forms import MAX_FORMS, forms_of
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
 from dedup_middleware.records.counts import KINDS, NOT_COUNTED, OF_ITEMS, OF_PAGES, counted_as, host_at, kept, unchecked
-from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES, TEXT, CrawlLine
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES, TEXT
 from dedup_middleware.records.signs import Signs, score_of
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dedup_middleware.order.forms import FormLast
     from dedup_middleware.records.file import Record
 
@@ -88,9 +91,8 @@ class Crawl:
     spider: str = ""
     hosts: Hosts = field(default_factory=lambda: Hosts(_MAX_HOSTS_OF_A_CRAWL))
 
-    def add(self, record: Record) -> None:
-        """Count *record*."""
-        kind, numbers = counted_as(record)
+    def add(self, record: Record, kind: str | None, numbers: Iterable[tuple[str, int]]) -> None:
+        """Count *record*, which is `counted_as` this."""
         if kind is not None and record.is_item:
             self.items[kind] += 1
         elif kind is not None:
@@ -162,10 +164,10 @@ class Crawls:
         # Items with keys have records of their own.
         if has_changed and line.reason != Reason.ITEMS_HAVE_KEYS:
             self._changed.append(line)
-        crawl.add(line)
+        kind, numbers = counted_as(line)
+        crawl.add(line, kind, numbers)
         if is_in_sum:
-            self.sum.add(line)
-            kind, _ = counted_as(line)
+            self.sum.add(line, kind, numbers)
             if seconds is not None and kind is not None and not line.is_item:
                 self._spans[seconds // self._span, kind] += 1
                 while len(self._spans) > _MAX_SPANS:

@@ -23,7 +23,8 @@ from chromium import chromium
 from prose import story
 
 from dedup_middleware.records.counts import Counts
-from dedup_middleware.records.file import CrawlLine, Record, open_records
+from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.file import Record, open_records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import html
 from dedup_middleware.settings import Config
