@@ -186,23 +186,20 @@ def summary(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     Each page is in one of the lines below the first that begin with two spaces, and each of those that were kept or
     unchecked in one with four. So is each item that was checked by itself.
     """
-
-    def number(name: str) -> int:
-        return numbers.get(name, 0)
-
+    found = Counter(numbers)
     of_items = (
-        ("dropped for earlier crawls", number(_FOR_EARLIER)),
-        ("duplicates tagged", number("items/tagged")),
-        ("duplicates not dropped", number("items/would_drop")),
-        ("dropped items released", number("items/released")),
+        ("dropped for earlier crawls", found[_FOR_EARLIER]),
+        ("duplicates tagged", found["items/tagged"]),
+        ("duplicates not dropped", found["items/would_drop"]),
+        ("dropped items released", found["items/released"]),
     )
-    checked = number(OF_ITEMS[0])
+    checked = found[OF_ITEMS[0]]
     return [
-        ("pages", number(OF_PAGES[0])),
-        *_lines(numbers, OF_PAGES[1]),
-        *([("items checked", checked), *_lines(numbers, OF_ITEMS[1])] if checked else ()),
-        ("items kept", number("items/kept")),
-        ("items dropped", number("items/dropped")),
+        ("pages", found[OF_PAGES[0]]),
+        *_lines(found, OF_PAGES[1]),
+        *([("items checked", checked), *_lines(found, OF_ITEMS[1])] if checked else ()),
+        ("items kept", found["items/kept"]),
+        ("items dropped", found["items/dropped"]),
         *((label, count) for label, count in of_items if count),
     ]
 
