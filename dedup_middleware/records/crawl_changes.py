@@ -100,10 +100,9 @@ class _Span:
 def changes_since(path: Path, crawl: str | None = None, wanted: RecordFilter | None = None) -> Iterator[PageChange]:
     """Yield what became of each page that is *wanted*, or of all, after *crawl*, by the records at *path*.
 
-    Items with keys stand for themselves, and their pages are left out. Without *crawl*, it is the last crawl of the
-    latest spider compared with the one before it. A page that was crawled
-    before, and not since then, was ``not seen`` if a crawl of its spider has finished since. Memory: the URLs and keys.
-    `NothingFoundError` where there are not two crawls.
+    Items with keys stand for themselves, and their pages are left out. Without *crawl*, the last crawl of the latest
+    spider is compared with the one before it. A page that was crawled before, and not since then, was ``not seen`` if a
+    crawl of its spider has finished since. Memory: the URLs and keys. `NothingFoundError` if there are not two crawls.
     """
     order = _crawls(path)
     if len(order) < 2:  # noqa: PLR2004

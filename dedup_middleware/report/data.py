@@ -95,7 +95,8 @@ def gather(
         summary["signs"] = tallies.signs.all()
         details = [_detail(record) for record in rows]
         near_pairs = range(len(duplicates), len(duplicates) + min(len(queue), pairs // 2))
-        doubtful = [*most_doubtful(duplicates, pairs - len(near_pairs)), *near_pairs]
+        by_score = sorted(range(len(duplicates)), key=lambda n: (duplicates[n].score or 0.0, n))
+        doubtful = [*by_score[: pairs - len(near_pairs)], *near_pairs]
         if store is not None:
             for number in doubtful:
                 details[number]["texts"] = store.side_by_side(rows[number])
@@ -262,8 +263,3 @@ def stored(config: Config) -> Iterator[tuple[Stored | None, str]]:
             return
         fingerprint = instance_of(config.fingerprint, store.header.key)
         yield Stored(index, fingerprint.hash, config.redact_query), ""
-
-
-def most_doubtful(records: Sequence[Record], count: int) -> list[int]:
-    """Return the numbers of the *count* *records* with the lowest scores."""
-    return sorted(range(len(records)), key=lambda n: (records[n].score or 0.0, n))[:count]

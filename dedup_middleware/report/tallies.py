@@ -334,8 +334,5 @@ class NearMisses:
 
     def queue(self) -> list[Record]:
         """Return the most doubtful: those that a check or the threshold kept, the highest scores first."""
-        return nsmallest(self._most, self._records.values(), key=_certainty)
-
-
-def _certainty(record: Record) -> tuple[bool, float]:
-    return record.reason not in _BY_TEXT, -(score_of(record) or 0.0)
+        records = self._records.values()
+        return nsmallest(self._most, records, key=lambda each: (each.reason not in _BY_TEXT, -(score_of(each) or 0.0)))
