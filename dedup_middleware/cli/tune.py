@@ -7,7 +7,7 @@ import json
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.options import HOST, Subcommand, crawl_option, option
 from dedup_middleware.errors import ConfigError, NothingFoundError
@@ -30,18 +30,13 @@ if TYPE_CHECKING:
     from dedup_middleware.report.tuning import Case
     from dedup_middleware.settings import Config
 
+    #: A pair of pages that a person may label, and their texts.
+    _Pair = tuple[Case, Record, dict[str, Any] | None]
+
 _SHOW = "pairs to show above and below the threshold (default: 5)"
 _AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
 # Sentences of a page that the other page lacks, and characters of a sentence.
 _SHOWN, _CHARACTERS = 8, 200
-
-
-class _Pair(NamedTuple):
-    """A pair of pages that a person may label."""
-
-    case: Case
-    record: Record
-    texts: dict[str, Any] | None
 
 
 def _thresholds(text: str) -> list[float]:
@@ -82,7 +77,7 @@ def run(call: Call) -> None:
         _show(pairs, labels, config)
     suggested = suggestion(labels.about(records.wanted.host), current)
     if opts.json:
-        shown = [pair.record.as_dict() | {"texts": pair.texts} for pair in pairs]
+        shown = [record.as_dict() | {"texts": texts} for _, record, texts in pairs]
         more = {"pairs": shown, "suggestion": suggested.as_dict()}
         print(json.dumps({**tuning.as_dict(found, rows, current), **more}))
     else:
@@ -99,7 +94,7 @@ def _pairs(config: Config, records: Records, near: list[Case]) -> list[_Pair]:
             tell(f"Only the evidence in the records is shown: {note}")
         # A file that is removed meanwhile has no records.
         return [
-            _Pair(case, record, None if store is None else store.side_by_side(record))
+            (case, record, None if store is None else store.side_by_side(record))
             for case in near
             if (record := read.get(case.number)) is not None
         ]
@@ -108,15 +103,15 @@ def _pairs(config: Config, records: Records, near: list[Case]) -> list[_Pair]:
 def _show(pairs: list[_Pair], labels: Answers, config: Config) -> None:
     """Print the *pairs*; at a terminal, ask for the label of each, and write it."""
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    for number, pair in enumerate(pairs, 1):
-        print(f"{number} of {len(pairs)}", _text(pair), sep="\n", end="\n\n")
+    for number, (case, record, texts) in enumerate(pairs, 1):
+        print(f"{number} of {len(pairs)}", _text(case, record, texts), sep="\n", end="\n\n")
         answer = _answer() if asks else "s"
         if answer == "q":
             break
         if answer != "s":
-            labels.add(Answer(*pair.case.pair, pair.case.score, answer == "y", pair.record.reason, now()))
-            if answer == "n" and pair.case.is_dropped:
-                allow = scrapy_dedup("allow", pair.case.url, store=config.store)
+            labels.add(Answer(*case.pair, case.score, answer == "y", record.reason, now()))
+            if answer == "n" and case.is_dropped:
+                allow = scrapy_dedup("allow", case.url, store=config.store)
                 print(f"To release its items: {allow}\n")
 
 
@@ -132,13 +127,12 @@ def _answer() -> str:
             return answer
 
 
-def _text(pair: _Pair) -> str:
-    case, record = pair.case, pair.record
+def _text(case: Case, record: Record, texts: dict[str, Any] | None) -> str:
     what = "duplicate of" if case.is_dropped else "similar to"
     lines = [f"{case.score:.4f}  {one_line(record.title) or '(no title)'}", f"        {one_line(case.url)}"]
     lines.append(f"        {what} {one_line(case.original_url)}")
-    if pair.texts is not None:
-        lines += [f"    {line}" for line in _side_by_side(pair.texts)]
+    if texts is not None:
+        lines += [f"    {line}" for line in _side_by_side(texts)]
     else:
         lines += [f"    = {one_line(sentence)}" for sentence in record.evidence]
         lines += [f"    + {one_line(own)}" for own in record.difference]
