@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import StoreAwayError, StoreError
-from dedup_middleware.plugin import extension
+from dedup_middleware.plugin import threads
 from dedup_middleware.stores.base import Store
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-extension.PAUSE = 0.05
+threads.PAUSE = 0.05
 #: Numbers of calls, from 1 on, at which it is away.
 away_calls: Collection[int] = ()
 #: Whether what it was asked to write then is written all the same.

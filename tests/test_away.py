@@ -56,7 +56,7 @@ class Server:
     def crawl(self, name, steps, *, reactor=None, settings=None, **options):
         """Run a crawl of *steps* in the folder *name*."""
         folder = self.folder / name
-        soon = {"CONSTANTS": {"dedup_middleware.plugin.extension:PAUSE": 0.2}}
+        soon = {"CONSTANTS": {"dedup_middleware.plugin.threads:PAUSE": 0.2}}
         settings = self.settings | soon | (settings or {})
         env = self.env | options.pop("env", {})
         command = write_job(

@@ -708,7 +708,7 @@ class TestWhoseStore:
 
 class TestMistakes:
     def test_what_nobody_expected_is_one_line(self, own, monkeypatch):
-        monkeypatch.setattr("dedup_middleware.cli.stats.stats", lambda *_: 1 / 0)
+        monkeypatch.setattr("dedup_middleware.cli.stats.stats_text", lambda *_: 1 / 0)
         own.run_here("stats").refused("ZeroDivisionError", "test_commands.py", "Please report it")
 
     @pytest.mark.parametrize(

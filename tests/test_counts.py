@@ -14,11 +14,11 @@ from dedup_middleware.model import as_time
 from dedup_middleware.order.forms import FormLast
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records import counts as records_counts
-from dedup_middleware.records.counts import KINDS, NOT_COUNTED, Counts, kind_of, summary
+from dedup_middleware.records.counts import KINDS, NOT_COUNTED, Counts, counted_as, summary
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import CODES, Record, RecordLog, Records, lines
-from dedup_middleware.report.crawl_counts import BARS, Crawls, Hosts
 from dedup_middleware.report.data import gather
+from dedup_middleware.report.tallies import BARS, Crawls, Hosts
 from dedup_middleware.settings import Config
 
 
@@ -142,8 +142,8 @@ class TestCounts:
             parts = [n for other, n in below[:end] if indent(other) == depth + 2]
             if parts or label.strip() in {"kept", "unchecked"}:
                 assert sum(parts) == number, (label, lines)
-        of_pages = [each for each in records if kind_of(each) is not None and not each.is_item]
-        of_items = [each for each in records if kind_of(each) is not None and each.is_item]
+        of_pages = [each for each in records if counted_as(each)[0] is not None and not each.is_item]
+        of_items = [each for each in records if counted_as(each)[0] is not None and each.is_item]
         found = dict(lines)
         assert (found["pages"], found.get("items checked", 0)) == (len(of_pages), len(of_items))
         report = summed(*records).summary()["sum"]

@@ -139,7 +139,7 @@ def test_the_commands_and_the_addon_load_without_the_packages_that_the_plugin_ne
 
 
 def test_a_crawl_loads_and_compiles_nothing_that_it_may_not_need():
-    paths = [path for _, path, _ in addon.COMPONENTS] + ["dedup_middleware.order.door.TwoTierQueue"]
+    paths = [path for _, path, _ in addon.COMPONENTS] + ["dedup_middleware.order.queue.TwoTierQueue"]
     unneeded = {*("difflib", "idna", "opencc", "pickletools", "dedup_middleware.api")} - scrapy_loads()
     unneeded |= {f"dedup_middleware.{room}" for room in ("batch", "cli", "methods", "report")}
     unneeded |= {f"dedup_middleware.stores.{engine}" for engine in ("leveldb", "redis", "rocksdb", "sqlite")}

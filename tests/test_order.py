@@ -24,12 +24,10 @@ from scrapy.utils.misc import load_object
 
 from dedup_middleware import Addon
 from dedup_middleware.cli.rules import learned
-from dedup_middleware.order.classes import MANY, MAX_CLASSES, MAX_PREFIXES, MAX_TEXTS
-from dedup_middleware.order.order import SAMPLED, FetchedPage, Order
-from dedup_middleware.order.url_rules import MAX_KEYS, MAX_SHAPES
-from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.order.order import MANY, MAX_CLASSES, MAX_PREFIXES, MAX_TEXTS, SAMPLED, FetchedPage, Order
+from dedup_middleware.order.url_rules import MAX_KEYS, MAX_SHAPES, address_of
 from dedup_middleware.records.file import Record, lines
-from dedup_middleware.report.crawl_counts import Crawls
+from dedup_middleware.report.tallies import Crawls
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,6 +18,7 @@ from dedup_middleware.common.urls import host_of
 from dedup_middleware.index import dropped_items, item_codec, schema, transfer
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import item_flow
+from dedup_middleware.plugin.shared_state import Entry
 from dedup_middleware.records import file
 from dedup_middleware.visits.durability import Durability
 
@@ -154,7 +155,7 @@ def test_the_responses_that_wait_have_as_much_room_as_the_scraper():
 
     def begun(size, *, is_delivered=False):
         claims = SimpleNamespace(is_delivered=lambda _: is_delivered)
-        return waits.begin(SimpleNamespace(claims=claims), SimpleNamespace(size=size))
+        return waits.begin(Entry(SimpleNamespace(claims=claims), SimpleNamespace(size=size)))
 
     first, second = begun(6_000), begun(0)
     assert slot.max_active_size == 10_000 + 6_000 + 1_024

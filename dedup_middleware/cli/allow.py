@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.dropped import chosen, give_classes
@@ -13,12 +14,12 @@ from dedup_middleware.common.urls import as_requested, url_identity, without_sec
 from dedup_middleware.errors import CallError, NothingFoundError
 from dedup_middleware.index.overrides import Override, read_overrides
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.records.file import RecordFilter
+from dedup_middleware.records.file import RecordFilter, recorded_url
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.dropped_items import DroppedItem
@@ -34,8 +35,7 @@ def run(call: Call) -> None:
     opts = call.opts
     if opts.list or opts.remove is not None:
         found = overrides(call.config, removed=opts.remove)
-        lines = [*map(json.dumps, found)] if opts.json else [overrides_text(found, removed=opts.remove)]
-        print(*lines, sep="\n", end="\n" * bool(lines))
+        call.show_each(found if opts.json else [found], partial(overrides_text, removed=opts.remove), json.dumps)
         return
     is_filtered = any((opts.host, opts.original, opts.crawl, opts.below < math.inf))
     if not (opts.urls or opts.all or is_filtered):
@@ -80,7 +80,11 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
             found, copies = _wanted(index, config, wanted, url)
             pages |= {page.number: page for page in copies}
             items |= {item.key: item for item in found}
-        puts = [*_overrides_of(index, pages.values())]
+        puts = [
+            Override.of(page, original).encode()
+            for page in pages.values()
+            if page.original is not None and (original := index.page(page.original)) is not None
+        ]
 
         def write() -> None:
             # Read again: crawls that share the store may have released some of them meanwhile.
@@ -98,26 +102,15 @@ def _wanted(
     index: Index, config: Config, wanted: RecordFilter, url: str | None
 ) -> tuple[list[DroppedItem], list[StoredPage]]:
     """Return the dropped items that are *wanted*, with this *url* or key if one is named, and their duplicates."""
-    shown = url and without_secrets(as_requested(url), redact=config.redact_query)
+    shown = url and recorded_url(url, config)
     items = [*chosen(index, config, wanted, url)]
-    copies = _duplicates(index, items, [] if url is None else index.same([url_identity(as_requested(url))]))
+    named = [] if url is None else index.same([url_identity(as_requested(url))])
+    pages = (*map(index.page, sorted({item.number for item in items})), *named)
+    copies = [page for page in pages if page is not None and page.original is not None]
     if shown and not items and not copies and all(shown != override.url for override in read_overrides(index.store)):
         store = without_secrets(config.store, redact=False)
         raise NothingFoundError(f"{shown} is not stored in {store} as a duplicate", "See `scrapy dedup explain URL`.")
     return items, copies
-
-
-def _overrides_of(index: Index, pages: Iterable[StoredPage]) -> Iterator[tuple[bytes, bytes]]:
-    for page in pages:
-        if page.original is not None and (original := index.page(page.original)) is not None:
-            yield Override.of(page, original).encode()
-
-
-def _duplicates(index: Index, items: Iterable[DroppedItem], named: Iterable[StoredPage]) -> list[StoredPage]:
-    """Return the pages of *items*, and those that are *named*, as far as they are stored as duplicates."""
-    numbers = sorted({item.number for item in items})
-    stored = (page for number in numbers if (page := index.page(number)) is not None)
-    return [page for page in (*stored, *named) if page.original is not None]
 
 
 def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, Any]]:
@@ -125,7 +118,7 @@ def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, A
     with index_for_command(config.store, "allow") as (_, index):
         found = sorted(read_overrides(index.store), key=lambda override: override.time)
         if removed is not None:
-            shown = without_secrets(as_requested(removed), redact=config.redact_query)
+            shown = recorded_url(removed, config)
             key = b""
             if config.key:
                 key = identity_of_key(config, removed, last_record(config, RecordFilter(key=removed)))
@@ -135,18 +128,16 @@ def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, A
     return [{"url": each.url, "original_url": each.original_url, "time": each.time} for each in found]
 
 
-COMMANDS = {
-    "allow": Subcommand(
-        run,
-        ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"),
-        (
-            url_argument("urls", nargs="*", help=OF_PAGE_OR_KEY),
-            *OF_ITEMS,
-            option("--all", action="store_true", help="all pages with dropped items"),
-            [
-                option("--list", action="store_true", help="list the pages that were allowed"),
-                option("--remove", metavar="URL", help="undo allow for this page, or key"),
-            ],
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"),
+    (
+        url_argument("urls", nargs="*", help=OF_PAGE_OR_KEY),
+        *OF_ITEMS,
+        option("--all", action="store_true", help="all pages with dropped items"),
+        [
+            option("--list", action="store_true", help="list the pages that were allowed"),
+            option("--remove", metavar="URL", help="undo allow for this page, or key"),
+        ],
+    ),
+)

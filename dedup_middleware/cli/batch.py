@@ -86,32 +86,30 @@ def _text(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-COMMANDS = {
-    "batch": Subcommand(
-        run,
-        ("batch crawl-2024.jsonl crawl-2025.warc.gz -o checked",),
-        (
-            option(
-                "inputs",
-                metavar="INPUT",
-                nargs="+",
-                type=Path,
-                help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), .wacz, in the order of the crawls",
-            ),
-            option("-o", "--output", metavar="FOLDER", type=Path, required=True, help="folder for the results"),
-            option(
-                "--spark",
-                metavar="MASTER",
-                nargs="?",
-                const="",
-                help="run on Spark at MASTER, such as spark://host:7077 "
-                "(default: the master of spark-submit, or all cores)",
-            ),
-            option("--key", metavar="FIELD", action="append", help="judge items of JSON Lines with this field by it"),
-            option("--parquet", action="store_true", help="write verdicts and clusters as Parquet"),
+COMMAND = Subcommand(
+    run,
+    ("batch crawl-2024.jsonl crawl-2025.warc.gz -o checked",),
+    (
+        option(
+            "inputs",
+            metavar="INPUT",
+            nargs="+",
+            type=Path,
+            help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), .wacz, in the order of the crawls",
         ),
+        option("-o", "--output", metavar="FOLDER", type=Path, required=True, help="folder for the results"),
+        option(
+            "--spark",
+            metavar="MASTER",
+            nargs="?",
+            const="",
+            help="run on Spark at MASTER, such as spark://host:7077 "
+            "(default: the master of spark-submit, or all cores)",
+        ),
+        option("--key", metavar="FIELD", action="append", help="judge items of JSON Lines with this field by it"),
+        option("--parquet", action="store_true", help="write verdicts and clusters as Parquet"),
     ),
-}
+)
 
 if __name__ == "__main__":
     execute(["scrapy", "dedup", "batch", "--spark=", *sys.argv[1:]])

@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
@@ -15,7 +16,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from dedup_middleware.errors import ConfigError, DedupError, NothingFoundError
 from dedup_middleware.plugin.feeds import place_of, read_config
-from dedup_middleware.records.file import RecordFilter, Records, crawl_named, log_exists, log_of
+from dedup_middleware.records.file import RecordFilter, Records, crawl_named, host_named, log_of, recorded_url
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import tell
@@ -23,13 +24,12 @@ from dedup_middleware.text.terminal import tell
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
     from dedup_middleware.records.counts import Counts
-    from dedup_middleware.settings import Config, DefaultPlace
+    from dedup_middleware.settings import Config
 
 
 class NothingYetError(ConfigError):
@@ -59,7 +59,8 @@ class Call:
     def wanted(self) -> RecordFilter:
         """What the options of the call choose, of the records or of the dropped items."""
         given = {name: value for name, value in vars(self.opts).items() if name in RecordFilter.__slots__}
-        return RecordFilter.of(self.config, **given)
+        urls = {name: recorded_url(given[name], self.config) for name in ("url", "original") if given.get(name)}
+        return RecordFilter(**given | urls | {"host": host_named(given.get("host"))})
 
     @property
     def log(self) -> Path:
@@ -79,41 +80,32 @@ class Call:
         """
         if self.opts.spider is not None:
             return self._of_named(self.opts.spider)
-        place = place_of(self.settings)
-        configs, errors = self._configs({*self._spiders, *place.known_spiders()})
-        known = _in_use(configs)
-        if len({(config.store, config.log) for config in known}) == 1:
-            return known[0]
-        self._check_named(place, known, errors)
-        return read_config(self.settings, None)
-
-    def _check_named(self, place: DefaultPlace, known: list[Config], errors: list[ConfigError]) -> None:
-        """Raise :class:`ConfigError` unless the settings name what the *known* spiders do not."""
-        named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
-        priorities = [self.settings.getpriority(name) or 0 for name in named]
-        if known and max(priorities, default=0) < SETTINGS_PRIORITIES["cmdline"]:
-            raise _several(known)
-        if errors and not known:
-            raise errors[0]
-        if not named:
-            raise NothingYetError(
-                f"No spider has a store in {place.tried}",
-                "Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH.",
-            )
-
-    def _configs(self, spiders: Iterable[str]) -> tuple[list[Config], list[ConfigError]]:
-        """Return the configurations of *spiders*, and the errors of those that have none."""
-        configs, errors = [], []
-        for spider in sorted(spiders):
+        place, configs, errors = place_of(self.settings), [], []
+        for spider in sorted({*self._spiders, *place.known_spiders()}):
             try:
                 configs.append(self.config_of(spider))
             except ConfigError as error:  # noqa: PERF203 - each by itself
                 errors.append(error)
-        return configs, errors
+        known = _in_use(configs)
+        if len({(config.store, config.log) for config in known}) == 1:
+            return known[0]
+        named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
+        priorities = [self.settings.getpriority(name) or 0 for name in named]
+        if known and max(priorities, default=0) < SETTINGS_PRIORITIES["cmdline"]:
+            names = [str(config.spider) for config in known]
+            example = shlex.join(["--spider", names[0]])
+            what = f"Several spiders have a store or records: {', '.join(names)}"
+            raise ConfigError(what, f"Name one, as in {example}.")
+        if errors and not known:
+            raise errors[0]
+        if not named:
+            remedy = "Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH."
+            raise NothingYetError(f"No spider has a store in {place.tried}", remedy)
+        return read_config(self.settings, None)
 
     def _of_named(self, spider: str) -> Config:
         config = self.config_of(spider)
-        if self._loader is not None and spider not in self._spiders and not (_has_log(config) or _has_store(config)):
+        if self._loader is not None and spider not in self._spiders and not _in_use([config]):
             raise ConfigError(
                 f"No spider {spider!r}, and no store or records of one", "`scrapy list` prints the spiders."
             )
@@ -156,28 +148,16 @@ class Call:
             raise NothingFoundError(f"No record of the crawl {self.records.wanted.crawl} in {self.log}.")
 
 
-def _several(configs: Iterable[Config]) -> ConfigError:
-    names = [str(config.spider) for config in configs]
-    example = shlex.join(["--spider", names[0]])
-    return ConfigError(f"Several spiders have a store or records: {', '.join(names)}", f"Name one, as in {example}.")
-
-
 def _in_use(configs: list[Config]) -> list[Config]:
     """Return those of *configs* that have records, or a store that no spider with records may have filled."""
-    with_log = [config for config in configs if _has_log(config)]
+    with_log = [config for config in configs if _has(Path.exists, config.log)]
     filled = {config.store for config in with_log}
-    return with_log + [config for config in configs if config.store not in filled and _has_store(config)]
+    return with_log + [config for config in configs if config.store not in filled and _has(store_exists, config.store)]
 
 
-def _has_log(config: Config) -> bool:
-    with suppress(DedupError):  # one that may not be read belongs to another user
-        return config.log is not None and log_exists(config.log)
-    return False
-
-
-def _has_store(config: Config) -> bool:
-    with suppress(DedupError):
-        return store_exists(config.store)
+def _has(exists: Callable[[Any], bool], place: Path | str | None) -> bool:
+    with suppress(DedupError, OSError):  # one that may not be read belongs to another user
+        return place is not None and exists(place)
     return False
 
 

@@ -88,14 +88,12 @@ def change_lines(changes: RecordedChanges | None) -> list[str]:
     return [*lines, "(pictures, media, files, formulas or form values)"] if changes.shown_otherwise else lines
 
 
-COMMANDS = {
-    "changes": Subcommand(
-        run,
-        ("changes", "changes --since 3f2a9c81d0b4 --host example.org", "changes -o changes.jsonl"),
-        (
-            HOST,
-            option("--since", metavar="CRAWL", help="compare with this crawl (default: the one before the last)"),
-            option("-o", dest="output", metavar="FILE", help="write JSON Lines into this file"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("changes", "changes --since 3f2a9c81d0b4 --host example.org", "changes -o changes.jsonl"),
+    (
+        HOST,
+        option("--since", metavar="CRAWL", help="compare with this crawl (default: the one before the last)"),
+        option("-o", dest="output", metavar="FILE", help="write JSON Lines into this file"),
+    ),
+)

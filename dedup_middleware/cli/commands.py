@@ -67,8 +67,9 @@ Exit status: 0 done, 1 error, 2 usage error, 3 nothing found."""
 
 def subcommand(name: str) -> Subcommand:
     """Return the subcommand *name*. Imports its module: Scrapy loads this one for each of its own commands."""
-    module = import_module(f"dedup_middleware.cli.{name.split(maxsplit=1)[0]}")
-    found: Subcommand = module.COMMANDS[name]
+    room, _, of_store = name.partition(" ")
+    module = import_module(f"dedup_middleware.cli.{room}")
+    found: Subcommand = module.COMMANDS[name] if of_store else module.COMMAND
     return found
 
 
@@ -123,8 +124,8 @@ class Parser(ScrapyArgumentParser):
 
     @staticmethod
     def _add(place: argparse._ActionsContainer, *options: Option) -> None:
-        for each in options:
-            place.add_argument(*each.names, **each.how)
+        for names, how in options:
+            place.add_argument(*names, **how)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the options in *words*; where they are wrong, end with an error that suggests the right ones."""

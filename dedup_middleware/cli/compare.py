@@ -157,24 +157,22 @@ def run(call: Call) -> None:
         print(text, flush=True)
 
 
-COMMANDS = {
-    "compare": Subcommand(
-        run,
-        ("compare pages.jsonl", "compare pages.jsonl --method simhash --method minhash"),
-        (
-            option(
-                "corpus",
-                metavar="CORPUS",
-                type=Path,
-                help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache",
-            ),
-            option("--method", metavar="CHOICE", action="append", default=[], help=_METHOD),
-            option("--pure", action="store_true", help="use no checks besides the method itself"),
-            option("--fit", metavar="SHARE", type=share, default=_FIT, help=_FIRST),
-            option("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure all values of one option instead"),
-            option("--plot", metavar="FILE", type=Path, help="draw the results (.png, .svg, .pdf)"),
-            option("--json", action="store_true", help="output JSON"),
+COMMAND = Subcommand(
+    run,
+    ("compare pages.jsonl", "compare pages.jsonl --method simhash --method minhash"),
+    (
+        option(
+            "corpus",
+            metavar="CORPUS",
+            type=Path,
+            help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache",
         ),
-        is_of_spider=False,
-    )
-}
+        option("--method", metavar="CHOICE", action="append", default=[], help=_METHOD),
+        option("--pure", action="store_true", help="use no checks besides the method itself"),
+        option("--fit", metavar="SHARE", type=share, default=_FIT, help=_FIRST),
+        option("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure all values of one option instead"),
+        option("--plot", metavar="FILE", type=Path, help="draw the results (.png, .svg, .pdf)"),
+        option("--json", action="store_true", help="output JSON"),
+    ),
+    is_of_spider=False,
+)

@@ -35,12 +35,7 @@ from dedup_middleware.plugin.spider_middleware import DropLogFormatter
 from dedup_middleware.records.counts import OF_ITEMS, OF_PAGES, REMEDIES, Counts, unchecked
 from dedup_middleware.records.file import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
-from dedup_middleware.stores import (
-    default_backend,
-    parse_uri,
-    refusals,
-    store_exists,
-)
+from dedup_middleware.stores import default_backend, parse_uri, refusals, store_exists
 from dedup_middleware.stores.engines import ENGINES, LAST_RESORT, LIBRARIES
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, progress, styled
@@ -277,7 +272,8 @@ def _disk(config: Config) -> Iterator[Finding]:
     for name, place in (("store", Path(path) if scheme in ENGINES else None), ("records", config.log)):
         if place is None:
             continue
-        nearest = _nearest(place)
+        # The place, or the first folder above it that exists.
+        nearest = next(each for each in (place, *place.absolute().parents) if each.exists())
         free = shutil.disk_usage(nearest).free
         if not os.access(nearest, os.W_OK) or not (nearest == place or nearest.is_dir()):
             remedy = f"check ownership and permissions of {nearest}"
@@ -287,11 +283,6 @@ def _disk(config: Config) -> Iterator[Finding]:
             yield Finding(PROBLEM, "disk", text, f"make room on the disk of {nearest}")
         else:
             yield Finding(OK, "disk", f"can write the {name} at {place}; {free / 2**30:.0f} GB are free")
-
-
-def _nearest(path: Path) -> Path:
-    """Return *path*, or the first folder above it that exists."""
-    return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
 
 
 def _records(config: Config) -> Iterator[Finding]:
@@ -308,8 +299,7 @@ def _records(config: Config) -> Iterator[Finding]:
         counts = Counts()
         if log.stat().st_size:
             with progress("reading the records"):
-                for record in Records(log, RecordFilter(crawl=crawl_named(log, LAST))):
-                    counts.add(record)
+                counts = Counts(Records(log, RecordFilter(crawl=crawl_named(log, LAST))))
         yield Finding(OK, "records", f"{log}, {log.stat().st_size / 2**20:.1f} MB")
         for what, (_, of) in (("page", OF_PAGES), ("item", OF_ITEMS)):
             for reason, count in unchecked(counts.numbers, of).most_common():
@@ -318,4 +308,4 @@ def _records(config: Config) -> Iterator[Finding]:
 
 
 _VERBOSE = option("-v", "--verbose", action="store_true", help="show all findings, not only notes and problems")
-COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), (_VERBOSE,))}
+COMMAND = Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), (_VERBOSE,))

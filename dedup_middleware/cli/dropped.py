@@ -8,7 +8,6 @@ import os
 import sys
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -24,16 +23,15 @@ from dedup_middleware.cli.explain import explain
 from dedup_middleware.cli.options import NO_PAGE, OF_ITEMS, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common import permissions
 from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
-from dedup_middleware.common.urls import as_requested, without_secrets
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.plugin.feeds import onto_disk
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.file import LAST, RecordFilter, is_named
+from dedup_middleware.records.file import LAST, RecordFilter, is_named, recorded_url
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.text.terminal import columns, plural, shortened, tell
+from dedup_middleware.text.terminal import fitted, plural, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,9 +58,7 @@ def run(call: Call) -> int:
         if target := opts.overwrite_output or opts.output:
             _export(call, items, target)
             return 0
-        if call.show_each(
-            items, lambda item: item_text(item, columns(), key_of(config, item)), lambda item: _json(config, item)
-        ):
+        if call.show_each(items, lambda item: item_text(item, key_of(config, item)), lambda item: _json(config, item)):
             return 0
         is_chosen = wanted != RecordFilter()
         is_alone = opts.url and wanted == RecordFilter(url=wanted.url)
@@ -71,11 +67,9 @@ def run(call: Call) -> int:
 
 
 def _export(call: Call, items: Iterator[DroppedItem], target: str) -> None:
-    numbers = count(1)
     item_codec.PROJECT.give(call.spider_classes())
     export = _Export(call.settings, target, overwrite=call.opts.overwrite_output is not None)
-    export.write(item.item for item, _ in zip(items, numbers, strict=False))
-    written = next(numbers) - 1
+    written = export.write(item.item for item in items)
     line = json.dumps({"items": written}) if call.opts.json else f"Wrote {plural(written, 'dropped item')} to {target}"
     # Where the items go to standard output, nothing else does.
     tell(line) if export.is_stdout else print(line)
@@ -94,7 +88,7 @@ def chosen(index: Index, config: Config, wanted: RecordFilter, name: str | None 
         for item in index.dropped:
             crawl = item.crawl
         wanted = replace(wanted, crawl=crawl)
-    url = name and without_secrets(as_requested(name), redact=config.redact_query)
+    url = name and recorded_url(name, config)
     wanted = replace(wanted, url=None)
     return (
         item
@@ -133,15 +127,11 @@ def _json(config: Config, item: DroppedItem) -> str:
     return json.dumps({name: getattr(item, name) for name in _FIELDS} | ({"key": key} if key else {}))
 
 
-def item_text(item: DroppedItem, width: int | None = None, key: str = "") -> str:
-    """Return a dropped *item* with this *key*, if any, for a person in at most *width* columns, ``None`` for any."""
-    time, url, original = map(
-        one_line,
-        (item.time[:19].replace("T", " "), f"{key} {item.url or NO_PAGE}".strip(), item.original_url or NO_PAGE),
-    )
-    first, second = f"{time}  {item.score:.2f}  ", "    original  "
-    widths = [None if width is None else width - len(start) for start in (first, second)]
-    return f"{first}{shortened(url, widths[0])}\n{second}{shortened(original, widths[1])}"
+def item_text(item: DroppedItem, key: str = "") -> str:
+    """Return a dropped *item* with this *key*, if any, for a person."""
+    time, url = one_line(item.time[:19].replace("T", " ")), one_line(f"{key} {item.url or NO_PAGE}".strip())
+    first = fitted(url, f"{time}  {item.score:.2f}  ")
+    return f"{first}\n{fitted(one_line(item.original_url or NO_PAGE), '    original  ')}"
 
 
 class _Export:
@@ -165,8 +155,8 @@ class _Export:
         if "://" in self._uri and not self._uri.startswith("file://"):
             raise ConfigError(f"-o {target} is not a file", "Use -o FILE, or -o -:FORMAT for standard output.")
 
-    def write(self, items: Iterable[Any]) -> None:
-        """Write *items*, and return once they are on the disk; :class:`ConfigError` if they cannot be written.
+    def write(self, items: Iterable[Any]) -> int:
+        """Write *items*, and return their number once they are on the disk; :class:`ConfigError` if that fails.
 
         Then a file that was appended to is as long as before.
         """
@@ -174,7 +164,7 @@ class _Export:
             with nullcontext(sys.stdout.buffer) if self.is_stdout else self._opened() as file:
                 before = file.tell() if file.seekable() else None
                 try:
-                    self._export(items, file)
+                    written = self._export(items, file)
                     file.flush()
                     with suppress(io.UnsupportedOperation):  # standard output that a program has replaced
                         onto_disk(file.fileno())
@@ -190,6 +180,7 @@ class _Export:
             raise ConfigError(
                 f"{self._uri} cannot be written ({error.strerror or error})", "Name another file."
             ) from error
+        return written
 
     def _opened(self) -> BinaryIO:
         storage = FileFeedStorage(self._uri, feed_options=self._options)
@@ -199,7 +190,7 @@ class _Export:
         file.seek(0, os.SEEK_END)
         return cast("BinaryIO", file)
 
-    def _export(self, items: Iterable[Any], file: BinaryIO) -> None:
+    def _export(self, items: Iterable[Any], file: BinaryIO) -> int:
         options = self._options
         exporter: BaseItemExporter = build_from_crawler(
             load_object(self._settings.getwithbase("FEED_EXPORTERS")[options["format"]]),
@@ -211,9 +202,9 @@ class _Export:
             **options["item_export_kwargs"],
         )
         exporter.start_exporting()
-        item = None
+        written, item = 0, None
         try:
-            for item in items:
+            for written, item in enumerate(items, 1):  # noqa: B007 - the last one counts
                 exporter.export_item(item)
             exporter.finish_exporting()
         except (TypeError, ValueError) as error:
@@ -221,23 +212,22 @@ class _Export:
             raise ConfigError(
                 f"An item of class {kind} cannot be written as {options['format']} ({error})", "Use another format."
             ) from error
+        return written
 
 
-COMMANDS = {
-    "dropped": Subcommand(
-        run,
-        ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"),
-        (
-            url_argument(nargs="?", help=OF_PAGE_OR_KEY),
-            *OF_ITEMS,
-            [
-                option(
-                    *("-o", "--output"),
-                    metavar="FILE",
-                    help="append the items to FILE (FILE:FORMAT, -:FORMAT: standard output)",
-                ),
-                option("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it"),
-            ],
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"),
+    (
+        url_argument(nargs="?", help=OF_PAGE_OR_KEY),
+        *OF_ITEMS,
+        [
+            option(
+                *("-o", "--output"),
+                metavar="FILE",
+                help="append the items to FILE (FILE:FORMAT, -:FORMAT: standard output)",
+            ),
+            option("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it"),
+        ],
+    ),
+)

@@ -16,26 +16,18 @@ from dedup_middleware.checks.edits import Original, compare
 from dedup_middleware.cli.changes import change_lines
 from dedup_middleware.cli.options import NO_PAGE, OF_PAGE_OR_KEY, Subcommand, option, url_argument
 from dedup_middleware.common.plain_files import FILES, STREAMS, open_file
-from dedup_middleware.common.urls import as_requested, bare, identities_near, url_identity, without_secrets
+from dedup_middleware.common.urls import as_requested, identities_near, url_identity, without_secrets
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.items.keys import ItemKeys
 from dedup_middleware.model import KEYED, VerdictKind, is_marked
-from dedup_middleware.plugin import ordering
+from dedup_middleware.plugin.addon import annex
 from dedup_middleware.reasons import Outcome, message_of
-from dedup_middleware.records.file import (
-    Record,
-    RecordFilter,
-    Records,
-    as_written,
-    lines_with,
-    log_exists,
-    parse_record,
-)
+from dedup_middleware.records.file import Record, RecordFilter, recorded_near, records_of
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import marked_sentences, one_line
-from dedup_middleware.text.terminal import columns, plural, shortened, styled
+from dedup_middleware.text.terminal import fitted, plural, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +38,6 @@ if TYPE_CHECKING:
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings import Config
-
-
-# Characters of a URL, beyond which it is not the nearest one.
-_MAX_URL = 2_000
 
 
 def explain(config: Config, name: str) -> dict[str, Any]:
@@ -77,8 +65,8 @@ def explain(config: Config, name: str) -> dict[str, Any]:
         note = f"{error} Until then, only the records are shown."
     if is_key and not config.key:
         note = "DEDUP_KEY is not set here, so only the records are shown. Set it, as in -s DEDUP_KEY=id."
-    annex = None if config.log is None else ordering.annex()
-    last_form = None if annex is None else annex.last_form(config.log, url)
+    forms = None if config.log is None else annex("forms")
+    last_form = None if forms is None else forms.last_form(config.log, url)
     if last is None and stored is None:
         raise _not_found(config, shown, near, last_form, note)
     found = None if last is None else last.as_dict()
@@ -94,13 +82,20 @@ def identity_of_key(config: Config, name: str, last: Record | None) -> bytes:
 def _last_of_page(config: Config, url: str) -> tuple[Record | None, list[str]]:
     """Return the last record of the page at *url*, and the keys that its items had in that crawl."""
     last, keys = None, dict[str, str]()
-    if config.log is not None and log_exists(config.log):
-        for record in Records(config.log, RecordFilter(url=url)):
-            if record.key:
-                keys[record.key] = record.crawl
-            else:
-                last = record.standing_on(last)
+    for record in records_of(config, RecordFilter(url=url)):
+        if record.key:
+            keys[record.key] = record.crawl
+        else:
+            last = record.standing_on(last)
     return last, [key for key, crawl in keys.items() if last is not None and crawl == last.crawl]
+
+
+def last_record(config: Config, wanted: RecordFilter) -> Record | None:
+    """Return the last of the records that are *wanted*, with what it still shows of those before."""
+    last = None
+    for record in records_of(config, wanted):
+        last = record.standing_on(last)
+    return last
 
 
 def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] | None, note: str) -> NothingFoundError:
@@ -110,7 +105,7 @@ def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] 
     """
     log = "" if config.log is None else f" and the records {config.log}"
     what = [f"{shown} was not found in the store {without_secrets(config.store, redact=False)}{log}."]
-    urls = [*filter(None, [without_secrets(near, redact=config.redact_query)]), *_recorded_near(config, shown)]
+    urls = [*filter(None, [without_secrets(near, redact=config.redact_query)]), *recorded_near(config, shown)]
     if urls:
         what.append(f"The nearest URL there is {min(urls, key=lambda url: Levenshtein.distance(shown, url))}.")
     elif not note:
@@ -119,25 +114,6 @@ def _not_found(config: Config, shown: str, near: str, last_form: dict[str, Any] 
         put_off = f"{last_form['nothing']} of {plural(last_form['pages'], 'page')} of that form brought nothing new"
         what.append(f"Requests of its form {last_form['form']} were put off: {put_off}.")
     return NothingFoundError(" ".join(what), note)
-
-
-def _recorded_near(config: Config, shown: str) -> Iterator[str]:
-    """Yield the URLs of records that differ from *shown* in their scheme, a final slash or parameters."""
-    if config.log is None or not log_exists(config.log) or not (wanted := bare(shown).casefold()):
-        return
-    for line in lines_with(config.log, as_written(wanted), ignore_case=True):
-        record = parse_record(line)
-        if record is not None and bare(record.url).casefold() == wanted and len(record.url) <= _MAX_URL:
-            yield record.url
-
-
-def last_record(config: Config, wanted: RecordFilter) -> Record | None:
-    """Return the last of the records that are *wanted*, with what it still shows of those before."""
-    last = None
-    if config.log is not None and log_exists(config.log):
-        for record in Records(config.log, wanted):
-            last = record.standing_on(last)
-    return last
 
 
 def _stored(config: Config, url: str, identities: list[bytes]) -> tuple[dict[str, Any] | None, str]:
@@ -150,17 +126,15 @@ def _stored(config: Config, url: str, identities: list[bytes]) -> tuple[dict[str
             other = index.find(identities_near(url))
             return None, "" if other is None else other.url
         fingerprint = instance_of(config.fingerprint, store.header.key)
-        nearest = None
+        found = _page_details(index, page, fingerprint) | {"repeated_by": [], "nearest": None}
         if page.original is None:
-            detector = Detector(index, fingerprint.hash, config.rules)
-            nearest = detector.nearest(index.read_again(page, "", fingerprint))
             others = (index.page(number) for number in index.duplicates_of(page.number))
             # One that was kept since, or repeats another page now, is left out.
-            repeated_by = [other.url for other in others if other is not None and other.original == page.number]
-        else:
-            repeated_by = []
-        near = None if nearest is None else {"url": nearest.original.url, "score": round(nearest.score, 4)}
-        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by, "nearest": near}, ""
+            found["repeated_by"] = [each.url for each in others if each is not None and each.original == page.number]
+            detector = Detector(index, fingerprint.hash, config.rules)
+            if (near := detector.nearest(index.read_again(page, "", fingerprint))) is not None:
+                found["nearest"] = {"url": near.original.url, "score": round(near.score, 4)}
+        return found, ""
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
@@ -211,15 +185,12 @@ def run(call: Call) -> None:
         found = examined(config, (opts.url, html), (opts.other, other_html))
         call.show(_as_dict(found), examined_text)
     elif html is None:
-        call.show(explain(call.config, opts.url), lambda found: explanation_text(found, columns()))
+        call.show(explain(call.config, opts.url), explanation_text)
     else:
-        _show_checked(would_be_checked(call.config, opts.url, html), as_json=opts.json)
-
-
-def _show_checked(record: Record, *, as_json: bool) -> None:
-    print(record.to_line() if as_json else record_text(record, columns()))
-    if record.is_duplicate and not as_json:
-        print(_ITEMS_TOO)
+        record = would_be_checked(call.config, opts.url, html)
+        print(record.to_line() if opts.json else record_text(record))
+        if record.is_duplicate and not opts.json:
+            print(_ITEMS_TOO)
 
 
 def _as_dict(found: Examined) -> dict[str, Any]:
@@ -267,20 +238,15 @@ def _read(name: str) -> bytes:
         raise ConfigError(f"--html {name} cannot be read ({error.strerror or error})", "Name another file.") from error
 
 
-def record_text(record: Record, width: int | None = None) -> str:
-    """Return *record* for a person in at most *width* columns, ``None`` for any: a line, and the details below."""
+def record_text(record: Record) -> str:
+    """Return *record* for a person: a line, and the details below."""
     # What became of a duplicate implies its verdict. An unchanged page has the reason for which it was kept at first.
     is_unchanged = record.verdict == VerdictKind.UNCHANGED
     what = one_line(record.verdict if is_unchanged or record.outcome == Outcome.KEPT else record.outcome)
     score = "" if record.score is None else f"{record.score:.2f}"
-    details = [(name, text) for name, text in _details(record) if text]
-    lines = [f"{what:<10} {score:>4}  ", *(f"    {name:<8}  " for name, _ in details)]
-    texts = [record.url or NO_PAGE, *(text for _, text in details)]
-    rest = [None if width is None else width - len(line) for line in lines]
-    lines[0] = lines[0].replace(what, styled(what, _STYLES.get(what, "bold")), 1)
-    return "\n".join(
-        line + shortened(one_line(text), most) for line, text, most in zip(lines, texts, rest, strict=True)
-    )
+    first = fitted(one_line(record.url or NO_PAGE), f"{what:<10} {score:>4}  ")
+    details = [fitted(one_line(text), f"    {name:<8}  ") for name, text in _details(record) if text]
+    return "\n".join([first.replace(what, styled(what, _STYLES.get(what, "bold")), 1), *details])
 
 
 def _details(record: Record) -> Iterator[tuple[str, str | None]]:
@@ -296,7 +262,7 @@ def _details(record: Record) -> Iterator[tuple[str, str | None]]:
     yield "time", record.time[:19].replace("T", " ")
 
 
-def explanation_text(explanation: dict[str, Any], width: int | None = None) -> str:
+def explanation_text(explanation: dict[str, Any]) -> str:
     """Return what :func:`explain` found for a person, sentence by sentence."""
     stored, record = explanation["stored"], explanation["record"]
     lines = [one_line(explanation["url"])]
@@ -308,7 +274,7 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
         lines += [
             "",
             f"Last record{'' if is_of_stored else ', of an earlier text'}:",
-            record_text(msgspec.convert(record, Record), width),
+            record_text(msgspec.convert(record, Record)),
         ]
     if keys := explanation["keys"]:
         more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
@@ -356,21 +322,17 @@ def _lines_of_original(since: str, stored: dict[str, Any]) -> Iterator[str]:
     yield "Its text:"
 
 
-COMMANDS = {
-    "explain": Subcommand(
-        run,
-        (
-            "explain https://example.org/story",
-            "explain https://example.org/story --html story.html",
-            "explain https://example.org/story https://example.com/repost",
-        ),
-        (
-            url_argument(help=OF_PAGE_OR_KEY),
-            option("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit"),
-            option(
-                "--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"
-            ),
-            option("--other-html", metavar="FILE", help="the same for OTHER"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    (
+        "explain https://example.org/story",
+        "explain https://example.org/story --html story.html",
+        "explain https://example.org/story https://example.com/repost",
+    ),
+    (
+        url_argument(help=OF_PAGE_OR_KEY),
+        option("other", metavar="OTHER", nargs="?", help="compare the page with this one, edit by edit"),
+        option("--html", metavar="FILE", help="check this HTML of the page now, and store nothing; -: standard input"),
+        option("--other-html", metavar="FILE", help="the same for OTHER"),
+    ),
+)

@@ -10,7 +10,7 @@ from dedup_middleware.cli.options import HOST, MIN_SCORE, ORIGINAL, Subcommand, 
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import Counts, unchecked
 from dedup_middleware.records.file import Record, RecordFilter
-from dedup_middleware.text.terminal import columns, plural, tell
+from dedup_middleware.text.terminal import plural, tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ def run(call: Call) -> None:
     counts = Counts()
     are_all = call.opts.all or call.opts.key
     shown = (each for each in counts.counted(call.records) if are_all or each.is_duplicate or each.is_related)
-    if call.show_each(shown, lambda record: record_text(record, columns()), Record.to_line):
+    if call.show_each(shown, record_text, Record.to_line):
         return
     call.check_crawl(counts)
     if replace(call.wanted, crawl=None) != RecordFilter():
@@ -41,14 +41,12 @@ def _no_duplicates(numbers: Mapping[str, int]) -> str:
     return f"No duplicates in {plural(numbers.get('pages', 0), 'page')}{more}"
 
 
-COMMANDS = {
-    "log": Subcommand(
-        run,
-        ("log", "log --crawl last --min-score 0.9", "log --host example.org --all --json"),
-        (
-            *(HOST, ORIGINAL, crawl_option(), MIN_SCORE),
-            option("--key", metavar="KEY", help="all records of the items with this key"),
-            option("--all", action="store_true", help="include new, unchanged and unchecked pages"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("log", "log --crawl last --min-score 0.9", "log --host example.org --all --json"),
+    (
+        *(HOST, ORIGINAL, crawl_option(), MIN_SCORE),
+        option("--key", metavar="KEY", help="all records of the items with this key"),
+        option("--all", action="store_true", help="include new, unchanged and unchecked pages"),
+    ),
+)

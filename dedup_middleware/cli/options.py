@@ -13,20 +13,17 @@ if TYPE_CHECKING:
     from dedup_middleware.cli.call import Call
 
 
-class Option(NamedTuple):
-    """An option or an argument: what `argparse` gets of it."""
-
-    names: tuple[str, ...]
-    how: dict[str, Any]
+#: An option or an argument: what ``add_argument`` gets of it.
+Option = tuple[tuple[str, ...], dict[str, Any]]
 
 
 def option(*names: str, **how: Any) -> Option:
     """Return an option, as ``add_argument`` takes it."""
-    return Option(names, how)
+    return names, how
 
 
 class Subcommand(NamedTuple):
-    """A command of ``scrapy dedup``, as the dictionary ``COMMANDS`` of its module has it."""
+    """A command of ``scrapy dedup``, as ``COMMAND`` or ``COMMANDS`` of its module has it."""
 
     run: Callable[[Call], int | None]
     """Prints to standard output and returns the exit status, ``None`` for 0."""

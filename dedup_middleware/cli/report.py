@@ -47,14 +47,12 @@ def run(call: Call) -> None:
         tell(f"Cannot open a browser. Open {opts.output} yourself.")
 
 
-COMMANDS = {
-    "report": Subcommand(
-        run,
-        ("report --open", "report --crawl last -o last.html"),
-        (
-            option("-o", "--output", metavar="FILE", default=_DEFAULT, help=f"file to write (default: {_DEFAULT})"),
-            crawl_option(),
-            option("--open", action="store_true", help="open the page in a browser"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("report --open", "report --crawl last -o last.html"),
+    (
+        option("-o", "--output", metavar="FILE", default=_DEFAULT, help=f"file to write (default: {_DEFAULT})"),
+        crawl_option(),
+        option("--open", action="store_true", help="open the page in a browser"),
+    ),
+)

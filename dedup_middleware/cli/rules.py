@@ -53,12 +53,8 @@ def learned(records: Iterable[Record], host: str | None = None) -> list[Rule]:
         best.texts = max(best.texts, rule.texts, key=len)
         if rule.against > best.against:
             best.against, best.against_url = rule.against, rule.against_url
-    enough = [rule for rule in found.values() if len(rule.texts) >= LEAST_TEXTS and _is_on(host, rule)]
-    return sorted(enough, key=lambda rule: -len(rule.texts))
-
-
-def _is_on(host: str | None, rule: Rule) -> bool:
-    return host is None or is_under(host_of(f"http://{rule.shape}"), [host])
+    chosen = (each for each in found.values() if host is None or is_under(host_of(f"http://{each.shape}"), [host]))
+    return sorted((each for each in chosen if len(each.texts) >= LEAST_TEXTS), key=lambda rule: -len(rule.texts))
 
 
 def run(call: Call) -> None:
@@ -101,10 +97,8 @@ def _export(found: list[Rule], path: Path) -> None:
     tell(f"Wrote {plural(len(rules), 'rule')} to {path}; {rest} cannot be expressed in its format.")
 
 
-COMMANDS = {
-    "rules": Subcommand(
-        run,
-        ("rules", "rules --host example.org", "rules --export rules.json"),
-        (HOST, option("--export", metavar="FILE", help="write them for duplicate-url-discarder")),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("rules", "rules --host example.org", "rules --export rules.json"),
+    (HOST, option("--export", metavar="FILE", help="write them for duplicate-url-discarder")),
+)

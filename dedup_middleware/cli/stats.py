@@ -10,38 +10,30 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import Table, columns, rendered
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dedup_middleware.cli.call import Call
 
 _LISTED = 10
 
 
 def run(call: Call) -> None:
-    """Print the counts."""
-    counts = Counts()
-    for record in call.records:
-        counts.add(record)
+    """Print the counts, named as in Scrapy's stats."""
+    counts = Counts(call.records)
     call.check_crawl(counts)
-    call.show(stats(call.log, counts), lambda found: stats_text(found, columns()))
-
-
-def stats(log: Path, counts: Counts) -> dict[str, Any]:
-    """Return the *counts* of the records at *log*, named as in Scrapy's stats."""
-    return {
-        "records": str(log),
+    found = {
+        "records": str(call.log),
         "stats": {f"dedup/{name}": number for name, number in sorted(counts.numbers.items()) if number},
         "hosts": {f"{host} repeats {other}": count for (host, other), count in counts.pairs.most_common(_LISTED)},
     }
+    call.show(found, stats_text)
 
 
-def stats_text(found: dict[str, Any], width: int | None = None) -> str:
-    """Return what :func:`stats` found for a person in at most *width* columns: the summary, as a crawl logs it."""
+def stats_text(found: dict[str, Any]) -> str:
+    """Return what `run` found for a person: the summary, as a crawl logs it."""
     numbers = {name.removeprefix("dedup/"): number for name, number in found["stats"].items()}
     lines = [one_line(found["records"]), *(f"  {label:<30} {value:>7}" for label, value in summary(numbers))]
     if rows := [(one_line(hosts), str(pages)) for hosts, pages in found["hosts"].items()]:
-        lines += ["", rendered(Table(("hosts", "pages"), rows), width)]
+        lines += ["", rendered(Table(("hosts", "pages"), rows), columns())]
     return "\n".join(lines)
 
 
-COMMANDS = {"stats": Subcommand(run, ("stats", "stats --crawl last --json"), (crawl_option(),))}
+COMMAND = Subcommand(run, ("stats", "stats --crawl last --json"), (crawl_option(),))

@@ -10,6 +10,7 @@ import re
 import sys
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -23,13 +24,7 @@ from dedup_middleware.index import schema, transfer
 from dedup_middleware.index.dropped_items import Release
 from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.records.file import (
-    host_named,
-    log_exists,
-    pass_through_logs_beside,
-    refuse_foreign_log,
-    remove_log,
-)
+from dedup_middleware.records.file import host_named, logs_of, recorded_url, remove_log
 from dedup_middleware.stores import destroy_store, parse_uri, refusals, size_of_store, store_exists
 from dedup_middleware.stores.engines import ENGINES
 from dedup_middleware.text.clauses import one_line
@@ -40,7 +35,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.forget import Chosen
-    from dedup_middleware.index.index import Index
     from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
 
@@ -53,16 +47,12 @@ _GZIP_LEVEL = 6
 
 
 def info(call: Call) -> None:
-    """Print the contents and the size of the store."""
-    call.show(store_info(call.config.store), info_text)
-
-
-def store_info(uri: str) -> dict[str, Any]:
-    """Return the contents and the size of the store at *uri*. A scan of all pages; :class:`StoreError` if in use."""
+    """Print the contents and the size of the store. A scan of all pages; :class:`StoreError` if it is in use."""
+    uri = call.config.store
     size = size_of_store(uri)
     with index_for_command(uri, "store info") as (store, index):
         (originals, duplicates), at_work = index.count(), crawls_at_work(store)
-        return {
+        found = {
             "store": without_secrets(uri, redact=False),
             "fingerprint": store.header.scheme,
             "schema": store.header.schema,
@@ -75,10 +65,11 @@ def store_info(uri: str) -> dict[str, Any]:
             "to_release": to_release(store),
             "crawls": len(at_work),
         }
+    call.show(found, info_text)
 
 
 def info_text(found: Mapping[str, Any]) -> str:
-    """Return what :func:`store_info` found for a person, a line each."""
+    """Return what `info` found for a person, a line each."""
     size = found["bytes"]
     lines = {
         "store": found["store"],
@@ -123,28 +114,22 @@ def forget_pages(call: Call) -> None:
         raise CallError("name the pages by URL, --host or --older-than; `scrapy dedup store reset` deletes all")
     wanted = {"url": opts.url and as_requested(opts.url), "host": host_named(opts.host), "older_than": opts.older_than}
     store = without_secrets(config.store, redact=False)
-    with _index(config) as index, progress("choosing pages"):
+    opening = partial(index_for_command, config.store, "store forget", fingerprint=config.fingerprint)
+    with opening() as (_, index), progress("choosing pages"):
         chosen = choose(index, **wanted)
     if opts.url and not (chosen.total or chosen.to_release):
-        shown_url = without_secrets(wanted["url"], redact=config.redact_query)
-        raise NothingFoundError(f"{shown_url} is not stored in {store}", "See `scrapy dedup explain URL`.")
+        what = f"{recorded_url(opts.url, config)} is not stored in {store}"
+        raise NothingFoundError(what, "See `scrapy dedup explain URL`.")
     if chosen.total and not opts.dry_run:
         if not opts.yes:
             # The store is closed meanwhile: a crawl does not wait for a person.
             confirm(f"This deletes {_count(chosen)} from {store}.")
-        with _index(config) as index, progress("deleting pages"):
+        with opening() as (_, index), progress("deleting pages"):
             chosen = choose(index, **wanted)
             forget(index, chosen)
     numbers = {"originals": len(chosen.originals), "duplicates": len(chosen.duplicates)}
     report = {"store": store, "dry_run": opts.dry_run, **numbers, "to_release": chosen.to_release, "urls": chosen.urls}
     call.show(report, lambda _: _forgotten_text(config, chosen, is_dry_run=opts.dry_run))
-
-
-@contextmanager
-def _index(config: Config) -> Iterator[Index]:
-    uri = config.store
-    with index_for_command(uri, "store forget", fingerprint=config.fingerprint) as (_, index):
-        yield index
 
 
 def _count(chosen: Chosen) -> str:
@@ -181,7 +166,7 @@ def reset(call: Call) -> None:
         call.show({"removed": False, "log_removed": False}, lambda _: "No store; nothing to do")
         return
     store, shown_store = config.store, without_secrets(config.store, redact=False)
-    logs = [*_logs(config)] if opts.log else []
+    logs = logs_of(config) if opts.log else []
     doomed = [f"the store {shown_store} with its dropped items"] * store_exists(store)
     doomed += [f"the records {path}" for path in logs]
     if doomed and not opts.yes:
@@ -194,14 +179,6 @@ def reset(call: Call) -> None:
         {"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)},
         lambda _: "\n".join(lines) or f"No store at {shown_store}; nothing to do",
     )
-
-
-def _logs(config: Config) -> Iterator[Path]:
-    """Yield the files of records that a crawl of *config* has written, and those of crawls in pass-through."""
-    if config.log is not None:
-        for path in [*[config.log] * log_exists(config.log), *pass_through_logs_beside(config.log)]:
-            refuse_foreign_log(path)
-            yield path
 
 
 def compact(call: Call) -> None:

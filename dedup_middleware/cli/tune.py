@@ -7,7 +7,7 @@ import json
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.options import HOST, Subcommand, crawl_option, option
 from dedup_middleware.errors import ConfigError, NothingFoundError
@@ -20,7 +20,7 @@ from dedup_middleware.report.tuning import suggestion, suggestion_text
 from dedup_middleware.settings import THRESHOLD
 from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.text.terminal import columns, counted, plural, shortened, tell
+from dedup_middleware.text.terminal import counted, fitted, plural, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,18 +30,13 @@ if TYPE_CHECKING:
     from dedup_middleware.report.tuning import Case
     from dedup_middleware.settings import Config
 
+    #: A pair of pages that a person may label, and their texts.
+    _Pair = tuple[Case, Record, dict[str, Any] | None]
+
 _SHOW = "pairs to show above and below the threshold (default: 5)"
 _AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
 # Sentences of a page that the other page lacks, and characters of a sentence.
 _SHOWN, _CHARACTERS = 8, 200
-
-
-class _Pair(NamedTuple):
-    """A pair of pages that a person may label."""
-
-    case: Case
-    record: Record
-    texts: dict[str, Any] | None
 
 
 def _thresholds(text: str) -> list[float]:
@@ -78,12 +73,13 @@ def run(call: Call) -> None:
     near = tuning.borderline(found.cases, current, opts.show, labelled=labels.about())
     pairs = _pairs(config, records, near)
     if not opts.json:
-        print(tuning.tuning_text(found, rows, current, columns()), end="\n\n")
+        print(tuning.tuning_text(found, rows, current), end="\n\n")
         _show(pairs, labels, config)
     suggested = suggestion(labels.about(records.wanted.host), current)
     if opts.json:
-        shown = {"pairs": [_as_dict(pair) for pair in pairs], "suggestion": suggested.as_dict()}
-        print(json.dumps({**tuning.as_dict(found, rows, current), **shown}))
+        shown = [record.as_dict() | {"texts": texts} for _, record, texts in pairs]
+        more = {"pairs": shown, "suggestion": suggested.as_dict()}
+        print(json.dumps({**tuning.as_dict(found, rows, current), **more}))
     else:
         print(suggestion_text(suggested))
 
@@ -98,7 +94,7 @@ def _pairs(config: Config, records: Records, near: list[Case]) -> list[_Pair]:
             tell(f"Only the evidence in the records is shown: {note}")
         # A file that is removed meanwhile has no records.
         return [
-            _Pair(case, record, None if store is None else store.side_by_side(record))
+            (case, record, None if store is None else store.side_by_side(record))
             for case in near
             if (record := read.get(case.number)) is not None
         ]
@@ -107,15 +103,15 @@ def _pairs(config: Config, records: Records, near: list[Case]) -> list[_Pair]:
 def _show(pairs: list[_Pair], labels: Answers, config: Config) -> None:
     """Print the *pairs*; at a terminal, ask for the label of each, and write it."""
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    for number, pair in enumerate(pairs, 1):
-        print(f"{number} of {len(pairs)}", _text(pair, columns()), sep="\n", end="\n\n")
+    for number, (case, record, texts) in enumerate(pairs, 1):
+        print(f"{number} of {len(pairs)}", _text(case, record, texts), sep="\n", end="\n\n")
         answer = _answer() if asks else "s"
         if answer == "q":
             break
         if answer != "s":
-            labels.add(Answer(*pair.case.pair, pair.case.score, answer == "y", pair.record.reason, now()))
-            if answer == "n" and pair.case.is_dropped:
-                allow = scrapy_dedup("allow", pair.case.url, store=config.store)
+            labels.add(Answer(*case.pair, case.score, answer == "y", record.reason, now()))
+            if answer == "n" and case.is_dropped:
+                allow = scrapy_dedup("allow", case.url, store=config.store)
                 print(f"To release its items: {allow}\n")
 
 
@@ -131,17 +127,16 @@ def _answer() -> str:
             return answer
 
 
-def _text(pair: _Pair, width: int | None) -> str:
-    case, record = pair.case, pair.record
+def _text(case: Case, record: Record, texts: dict[str, Any] | None) -> str:
     what = "duplicate of" if case.is_dropped else "similar to"
     lines = [f"{case.score:.4f}  {one_line(record.title) or '(no title)'}", f"        {one_line(case.url)}"]
     lines.append(f"        {what} {one_line(case.original_url)}")
-    if pair.texts is not None:
-        lines += [f"    {line}" for line in _side_by_side(pair.texts)]
+    if texts is not None:
+        lines += [f"    {line}" for line in _side_by_side(texts)]
     else:
         lines += [f"    = {one_line(sentence)}" for sentence in record.evidence]
         lines += [f"    + {one_line(own)}" for own in record.difference]
-    return "\n".join(shortened(line, width) for line in lines)
+    return "\n".join(map(fitted, lines))
 
 
 def _side_by_side(texts: dict[str, Any]) -> Iterator[str]:
@@ -158,19 +153,13 @@ def _side_by_side(texts: dict[str, Any]) -> Iterator[str]:
             yield f"{sign} … and {len(own) - _SHOWN} more"
 
 
-def _as_dict(pair: _Pair) -> dict[str, Any]:
-    return pair.record.as_dict() | {"texts": pair.texts}
-
-
-COMMANDS = {
-    "tune": Subcommand(
-        run,
-        ("tune", "tune --at 0.7,0.75,0.85 --show 10"),
-        (
-            *(crawl_option(), HOST),
-            option("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT),
-            option("--show", metavar="N", type=_number, default=5, help=_SHOW),
-            option("--labels", metavar="FILE", type=Path, help="add the labels that a report has saved to FILE"),
-        ),
-    )
-}
+COMMAND = Subcommand(
+    run,
+    ("tune", "tune --at 0.7,0.75,0.85 --show 10"),
+    (
+        *(crawl_option(), HOST),
+        option("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT),
+        option("--show", metavar="N", type=_number, default=5, help=_SHOW),
+        option("--labels", metavar="FILE", type=Path, help="add the labels that a report has saved to FILE"),
+    ),
+)

@@ -16,7 +16,7 @@ from dedup_middleware.common.plain_files import STREAMS, descriptor_of
 from dedup_middleware.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -108,17 +108,12 @@ def is_made_by_us(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
 
 
 def tighten_within(folder: Path) -> None:
-    """Make the files in *folder* private, unless its owner has let others in."""
+    """Make the folders and files in *folder* private, unless its owner has let others in; others' files stay."""
     with suppress(OSError):
-        if not stat.S_IMODE(folder.stat().st_mode) & _OTHERS:
-            tighten(folder.iterdir())
-
-
-def tighten(paths: Iterable[Path]) -> None:
-    """Make the folders and files *paths* private; others' files stay as they are."""
-    for path in paths:
-        with suppress(OSError):
-            if path.is_dir():
-                path.chmod(FOLDER_MODE)
-            elif path.is_file():
-                path.chmod(FILE_MODE)
+        is_open = stat.S_IMODE(folder.stat().st_mode) & _OTHERS
+        for path in () if is_open else folder.iterdir():
+            with suppress(OSError):
+                if path.is_dir():
+                    path.chmod(FOLDER_MODE)
+                elif path.is_file():
+                    path.chmod(FILE_MODE)

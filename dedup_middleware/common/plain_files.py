@@ -42,6 +42,15 @@ def open_file(path: str | os.PathLike[str], mode: str = "rb", kinds: Kinds = FIL
     return open(path, mode, opener=lambda name, flags: descriptor_of(name, flags, kinds), **options)
 
 
+def ends_torn(path: Path) -> bool:
+    """Return whether the last line of the file *path* lacks its end, because its writer was killed; ``OSError``."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with open_file(path) as file:
+        file.seek(-1, os.SEEK_END)
+        return bool(file.read(1) != b"\n")
+
+
 def descriptor_of(path: str | os.PathLike[str], flags: int, kinds: Kinds = FILES) -> int:
     """Return a descriptor of *path*, opened without waiting; :class:`NotAFileError` if it is of none of these *kinds*.
 

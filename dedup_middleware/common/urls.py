@@ -162,11 +162,8 @@ def item_identity(source: bytes, texts: Iterable[str]) -> bytes:
 def canonical_url(written: str, url: str, identities: Collection[bytes]) -> str:
     """Return the absolute URL that the page at *url* has *written* as its canonical one; empty if it is its own."""
     canonical = absolute(written, url) if written else ""
-    is_its_own = canonical == url or any(identity in identities for identity in identities_at(canonical))
+    if not canonical or canonical == url:
+        return ""
+    rest = canonical.partition("://")[2]
+    is_its_own = any(url_identity(f"{scheme}://{rest}") in identities for scheme in ("http", "https"))
     return "" if is_its_own else canonical
-
-
-def identities_at(url: str) -> tuple[bytes, ...]:
-    """Return the identities of the page at *url*, over http and https."""
-    rest = url.partition("://")[2]
-    return tuple(url_identity(f"{scheme}://{rest}") for scheme in ("http", "https")) if rest else ()

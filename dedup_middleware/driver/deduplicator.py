@@ -51,9 +51,11 @@ class Deduplication(Core):
         self.verdicts = Verdicts(self)
         self.claims = Claims(self, self.verdicts)
         self.recorder = Recorder(
-            *(self.spider, self.run, self.opened.log, self.listener, self.fail),
-            hash_clause=fingerprint.hash,
+            *(self.spider, self.run, fingerprint.hash),
+            log=self.opened.log,
+            listener=self.listener,
             preferences=self.detector.preferences,
+            fail=self.fail,
             begin=CrawlLine(
                 event="begin",
                 time=now(),

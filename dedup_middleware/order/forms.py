@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.order.url_rules import address_of
 from dedup_middleware.records.file import crawl_lines
 
 if TYPE_CHECKING:

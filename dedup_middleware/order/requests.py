@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import nlargest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy.http import HtmlResponse
@@ -14,7 +14,7 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.forms import MAX_FORMS, FormLast
 from dedup_middleware.order.order import FetchedPage, Order
 from dedup_middleware.order.recent import Recent
-from dedup_middleware.order.url_shape import address_of
+from dedup_middleware.order.url_rules import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,12 +35,6 @@ _MAX_COUNTED = 2_000
 _OWN_TEXT = (VerdictKind.NEW, VerdictKind.RELATED, VerdictKind.CHANGED, VerdictKind.UNCHANGED)
 
 
-class _Queue(Protocol):
-    """A queue in two tiers."""
-
-    def judge_again(self, slot: str) -> None: ...
-
-
 class RequestOrder:
     """The order of the requests of one crawl. A bug in it ends it: then requests come as they are."""
 
@@ -52,7 +46,7 @@ class RequestOrder:
         """Form -> its requests that were put off."""
         self._all_last = 0
         self._by_depth = extension.crawler.settings.getint("DEPTH_PRIORITY")
-        self.queues: WeakSet[_Queue] = WeakSet()
+        self.queues: WeakSet[Any] = WeakSet()
         """The queues of Scrapy's scheduler, where the crawl uses ours."""
 
     def mark(self, response: Response, request: Request) -> None:

@@ -1,15 +1,14 @@
-"""Registers the components of the plugin, with their priorities."""
+"""Registers the components of the plugin, with their priorities, and loads the annexe that orders requests."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
-
-from dedup_middleware.plugin import ordering
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -20,37 +19,23 @@ if TYPE_CHECKING:
 ADDONS = 'ADDONS = {"dedup_middleware.Addon": 500}'
 #: The oldest release that the plugin works with, as in `pyproject.toml`.
 OLDEST_SCRAPY = (2, 16)
-#: Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
-DOWNLOADER_MIDDLEWARE_PRIORITY = 25
-#: Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
-SPIDER_MIDDLEWARE_PRIORITY = 5
-#: Spider side of all others, also those of the project: next to the callback.
-CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
-#: Before the pipelines of any project, which count from 0 on.
-PIPELINE_PRIORITY = -1000
-#: After Scrapy's own, so that a feed has taken an item, or has not, when we look.
-EXTENSION_PRIORITY = 1000
+_PLUGIN = "dedup_middleware.plugin"
 #: The setting of each component, the component, and its priority. By name: an older Scrapy lacks what they import.
 COMPONENTS: tuple[tuple[str, str, int], ...] = (
-    ("EXTENSIONS", "dedup_middleware.plugin.extension.DedupExtension", EXTENSION_PRIORITY),
-    (
-        "DOWNLOADER_MIDDLEWARES",
-        "dedup_middleware.plugin.downloader_middleware.DedupDownloaderMiddleware",
-        DOWNLOADER_MIDDLEWARE_PRIORITY,
-    ),
-    (
-        "SPIDER_MIDDLEWARES",
-        "dedup_middleware.plugin.spider_middleware.DedupSpiderMiddleware",
-        SPIDER_MIDDLEWARE_PRIORITY,
-    ),
-    (
-        "SPIDER_MIDDLEWARES",
-        "dedup_middleware.plugin.spider_middleware.DedupCallbackMiddleware",
-        CALLBACK_MIDDLEWARE_PRIORITY,
-    ),
-    ("ITEM_PIPELINES", "dedup_middleware.plugin.spider_middleware.DedupItemPipeline", PIPELINE_PRIORITY),
+    # After Scrapy's own, so that a feed has taken an item, or has not, when we look.
+    ("EXTENSIONS", f"{_PLUGIN}.extension.DedupExtension", 1000),
+    # Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
+    ("DOWNLOADER_MIDDLEWARES", f"{_PLUGIN}.downloader_middleware.DedupDownloaderMiddleware", 25),
+    # Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
+    ("SPIDER_MIDDLEWARES", f"{_PLUGIN}.spider_middleware.DedupSpiderMiddleware", 5),
+    # Spider side of all others, also those of the project: next to the callback.
+    ("SPIDER_MIDDLEWARES", f"{_PLUGIN}.spider_middleware.DedupCallbackMiddleware", 1_000_000),
+    # Before the pipelines of any project, which count from 0 on.
+    ("ITEM_PIPELINES", f"{_PLUGIN}.spider_middleware.DedupItemPipeline", -1000),
 )
-_LOG_FORMATTER = "dedup_middleware.plugin.spider_middleware.DropLogFormatter"
+#: Decides which requests are fetched last; a crawl without it fetches them as Scrapy does.
+_ANNEX = "dedup_middleware.order"
+_LOG_FORMATTER = f"{_PLUGIN}.spider_middleware.DropLogFormatter"
 
 
 class Addon:
@@ -74,15 +59,15 @@ class Addon:
             from dedup_middleware.settings import puts_off  # noqa: PLC0415 - it needs a package that may be missing
 
             components: list[tuple[str, Any, int]] = [(name, load_object(path), at) for name, path, at in COMPONENTS]
-            formatter, annex = load_object(_LOG_FORMATTER), ordering.annex() if puts_off(settings) else None
+            formatter, queue = load_object(_LOG_FORMATTER), annex("queue") if puts_off(settings) else None
         except ImportError as error:
             raise NotConfigured(missing_package(error)) from error
         for name, component, priority in components:
             settings.setdefault_in_component_priority_dict(name, component, priority)
         wanted: list[tuple[Any, ...]] = [(formatter, "LOG_FORMATTER")]
-        if annex is not None:
+        if queue is not None:
             # A project's own scheduler may have queues of another kind.
-            wanted.append((annex.TwoTierQueue, "SCHEDULER_PRIORITY_QUEUE", "SCHEDULER"))
+            wanted.append((queue.TwoTierQueue, "SCHEDULER_PRIORITY_QUEUE", "SCHEDULER"))
         for kind, *names in wanted:
             if all(settings.getpriority(name) == SETTINGS_PRIORITIES["default"] for name in names):
                 settings.set(names[0], kind, priority="addon")
@@ -102,3 +87,14 @@ def old_scrapy() -> str:
 def missing_package(error: ImportError) -> str:
     """Return a line that a package that the plugin needs cannot be imported because of *error*."""
     return f"dedup-middleware lacks a package it needs ({error}). Run `pip install --upgrade dedup-middleware`."
+
+
+def annex(module: str) -> Any:
+    """Return a *module* of the annexe; ``None`` where that is not installed."""
+    name = f"{_ANNEX}.{module}"
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in {_ANNEX, name}:
+            raise
+        return None

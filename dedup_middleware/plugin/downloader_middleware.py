@@ -68,50 +68,46 @@ class DedupDownloaderMiddleware(Component):
         return response
 
     def _check(self, deduplication: Deduplication, request: Request, response: Response) -> None:
+        config = self._extension.config
         identities = identities_of(self._extension.crawler, request, response.url)
+        fetched = Fetched(without_secrets(response.url, redact=config.redact_query), identities, b"")
         if response.status in GONE:
-            deduplication.gone(without_secrets(response.url, redact=self._extension.config.redact_query), identities)
+            deduplication.gone(fetched.url, identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
         if urls := request.meta.get("redirect_urls"):
             deduplication.redirected(urls, response.url)
-        visit = self._visit(deduplication, request, response, identities)
+        options = self._options_of(request)
+        if options is None:
+            visit = Visit.unchecked(fetched.url, Reason.SWITCHED_OFF, config.action)
+        else:
+            visit = self._examined(deduplication, response, fetched, options)
+            visit.unchanged = options.unchanged
         visit.size = len(response.body)
         self._extension.visits[response] = Entry(deduplication, visit)
         match, kind = visit.verdict.match, visit.verdict.kind
         if match is not None and kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
             response.flags.append(f"dedup: {kind.value} {match.score:.2f}")
 
-    def _visit(
-        self, deduplication: Deduplication, request: Request, response: Response, identities: tuple[bytes, ...]
-    ) -> Visit:
-        config, wanted = self._extension.config, request.meta.get("dedup")
-        url = without_secrets(response.url, redact=config.redact_query)
-        options = None
+    def _options_of(self, request: Request) -> PageOptions | None:
+        """Return the options of the page that *request* fetches; ``None`` if it is not to be checked."""
+        wanted, spider = request.meta.get("dedup"), self._extension.crawler.spider
         try:
-            options = None if wanted is False else PageOptions.from_meta(wanted, config)
+            return None if wanted is False else PageOptions.from_meta(wanted, self._extension.config)
         except ConfigError as error:
-            logger.error(
-                "dedup: %s; %s is not checked", error, request, extra={"spider": self._extension.crawler.spider}
-            )
-        if options is None:
-            return Visit.unchecked(url, Reason.SWITCHED_OFF, config.action)
-        visit = self._examined(deduplication, response, url, identities, options)
-        visit.unchanged = options.unchanged
-        return visit
+            logger.error("dedup: %s; %s is not checked", error, request, extra={"spider": spider})
+            return None
 
     def _examined(
-        self,
-        deduplication: Deduplication,
-        response: Response,
-        url: str,
-        identities: tuple[bytes, ...],
-        options: PageOptions,
+        self, deduplication: Deduplication, response: Response, fetched: Fetched, options: PageOptions
     ) -> Visit:
-        """Return the visit of the page of *response*, checked with these *options*."""
+        """Return the visit of the page of *response*, *fetched* but for its digest, checked with these *options*."""
         try:
             page_response = _checked(response, self._extension.config.max_bytes)
-            fetched = Fetched(url, identities, self._extension.body_digest(page_response))
+            opened, kind = self._extension.opened, type(page_response)
+            assert opened is not None
+            how = page_response.encoding, kind.__module__, kind.__qualname__
+            fetched = fetched._replace(body_digest=opened.body_digest(page_response.body, *how))
             budget = page_budget()
             if not options.keep:
                 # A reference to the response would keep it alive: its visit is kept for as long as it is.
@@ -126,7 +122,7 @@ class DedupDownloaderMiddleware(Component):
         except Exception as error:  # noqa: BLE001 - a page may break a parser in any way
             self._extension.defect(error, response)
             reason = Reason.ERROR
-        return Visit.unchecked(url, reason, options.action, is_exempt=options.keep)
+        return Visit.unchecked(fetched.url, reason, options.action, is_exempt=options.keep)
 
     def _read_again(self, deduplication: Deduplication, kept: ref[TextResponse], fetched: Fetched) -> Page:
         """Return the page, not read before because it has not changed; the callback may have changed its tree since."""

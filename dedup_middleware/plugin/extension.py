@@ -7,37 +7,27 @@ import time
 from contextlib import suppress
 from functools import partial
 from math import ceil
-from threading import Event, Lock
+from threading import Event
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
 from dedup_middleware.driver.deduplicator import Deduplication
-from dedup_middleware.driver.opening import name_of_jobdir, new_crawl, open_at_once, open_for_crawl
+from dedup_middleware.driver.opening import name_of_jobdir, new_crawl, open_for_crawl
 from dedup_middleware.driver.releases import Releaser
-from dedup_middleware.errors import (
-    DedupError,
-    FeedError,
-    RecordsError,
-    StoreAwayError,
-    StoreCorruptError,
-    StoreError,
-    StoreLockedError,
-    StoreVersionError,
-)
+from dedup_middleware.errors import DedupError, FeedError, RecordsError, StoreAwayError, StoreError
 from dedup_middleware.index import item_codec
 from dedup_middleware.model import Action
-from dedup_middleware.plugin import messages, ordering
-from dedup_middleware.plugin.addon import ADDONS, COMPONENTS
+from dedup_middleware.plugin import messages
+from dedup_middleware.plugin.addon import ADDONS, COMPONENTS, annex
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.item_flow import OriginalWait, Releases, item_entry, item_type
 from dedup_middleware.plugin.shared_state import Entry, SharedState, logger
-from dedup_middleware.plugin.threads import Threads, sleep
+from dedup_middleware.plugin.threads import Threads, opened_again, sleep
 from dedup_middleware.records.counts import mostly_unchecked
 from dedup_middleware.records.file import last_crawl_line
 from dedup_middleware.settings import is_enabled, unknown_settings
@@ -48,19 +38,17 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
-    from scrapy.http import TextResponse
     from typing_extensions import Self
 
     from dedup_middleware.driver.opening import Resources
-    from dedup_middleware.records.crawl_lines import CrawlLine
-    from dedup_middleware.settings import Config
 
 #: The reason a crawl is closed with when the plugin cannot start.
 CLOSE_REASON = "dedup_error"
-#: Seconds between two attempts to open a store that is away.
-PAUSE = 2.0
-# Crawlers of one process that share a store open it one after the other: then they share it again.
-_turn = Lock()
+# Those of Scrapy's signals for which the extension has a method.
+_SIGNALS = (
+    *("spider_opened", "engine_started", "request_dropped", "item_scraped", "item_dropped", "item_error"),
+    *("feed_slot_closed", "spider_closed", "feed_exporter_closed", "engine_stopped"),
+)
 
 
 class DedupExtension(SharedState):
@@ -84,24 +72,10 @@ class DedupExtension(SharedState):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension, connect = cls(crawler), crawler.signals.connect
-        connect(extension.spider_opened, signals.spider_opened)
-        connect(extension.engine_started, signals.engine_started)
-        connect(extension.request_dropped, signals.request_dropped)
-        connect(extension.item_scraped, signals.item_scraped)
-        connect(extension.item_dropped, signals.item_dropped)
-        connect(extension.item_error, signals.item_error)
-        connect(extension.feed_slot_closed, signals.feed_slot_closed)
-        connect(extension.spider_closed, signals.spider_closed)
-        connect(extension.feeds_closed, signals.feed_exporter_closed)
-        connect(extension.engine_stopped, signals.engine_stopped)
+        extension = cls(crawler)
+        for name in _SIGNALS:
+            crawler.signals.connect(getattr(extension, name), getattr(signals, name))
         return extension
-
-    def body_digest(self, response: TextResponse) -> bytes:
-        """Return the digest of the body of *response* and of how it is read."""
-        assert self.opened is not None
-        kind = type(response)
-        return self.opened.body_digest(response.body, response.encoding, kind.__module__, kind.__qualname__)
 
     # --- start
 
@@ -131,13 +105,14 @@ class DedupExtension(SharedState):
             return
         self._warn_of_gaps()
         config = read_config(settings, spider)
-        before = _line_before(config)
+        before = None
+        if config.log_is_default and config.log is not None:
+            with suppress(OSError, RecordsError):
+                before = last_crawl_line(config.log)
         opened = self.opened = await open_for_crawl(config, sleep)
         self.feeds.snapshot()
-        for path in self.feeds.end_torn_lines():
-            self.inform(messages.torn_feed(path))
-        for path in self.feeds.pipes:
-            self.inform(messages.feed_in_pipe(path))
+        for line in messages.of_feeds(torn=self.feeds.end_torn_lines(), pipes=self.feeds.pipes):
+            self.inform(line)
         overwritten = opened.config.overwritten
         jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
         # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
@@ -168,18 +143,19 @@ class DedupExtension(SharedState):
             self,
             jobdir=jobdir,
             feeds=self.feeds.kinds,
-            flush=self.feeds.flush if self.feeds.exist else None,
+            flush=self.feeds.flush if self.feeds.exporter else None,
             disks=self._disks,
             feeds_wanting=self.feeds.wanting,
             feeds_end_late=self.feeds.end_late,
         )
         item_codec.PROJECT.give([type(self.crawler.spider)])
-        self.releaser = Releaser(deduplication)
-        # A dry run changes nothing, and a crawl that passes through is one.
-        if self.requests is None and opened.config.priority_adjust and opened.config.action is not Action.DRY_RUN:
+        # A dry run changes nothing that another crawl sees, and a crawl that passes through is one.
+        is_dry = opened.config.action is Action.DRY_RUN
+        self.releaser = None if is_dry else Releaser(deduplication)
+        if self.requests is None and opened.config.priority_adjust and not is_dry:
             try:
-                if (annex := ordering.annex()) is not None:
-                    self.requests = annex.RequestOrder(self, opened.store.header.key)
+                if (requests := annex("requests")) is not None:
+                    self.requests = requests.RequestOrder(self, opened.store.header.key)
             except Exception as error:  # noqa: BLE001 - a plugin bug
                 self.goes_without("order of requests", error)
         return deduplication
@@ -193,10 +169,9 @@ class DedupExtension(SharedState):
         if self._error is None:
             return
         self._log(logging.ERROR, str(self._error))
-        feeds = self.crawler.get_extension(FeedExporter)
-        if feeds is not None:
+        if self.feeds.exporter is not None:
             # A crawl that never began must not overwrite the feed of the one before.
-            feeds.slots.clear()
+            self.feeds.exporter.slots.clear()
         await self.crawler.engine.close_spider_async(reason=CLOSE_REASON)
         await self.crawler.engine.stop_async()
         self.crawler.spider = None
@@ -207,7 +182,7 @@ class DedupExtension(SharedState):
         """Open the store as soon as it is back; then the crawl goes on with it."""
         assert self.opened is not None
         self._away_since, self._is_over = time.monotonic(), Event()
-        work = partial(_opened_again, self.opened, self._is_over, self.warn)
+        work = partial(opened_again, self.opened, self._is_over, self.warn)
         self._reopening.begin(work, partial(self._reopened, self._is_over))
 
     def _await_no_more(self) -> None:
@@ -307,10 +282,10 @@ class DedupExtension(SharedState):
         """Close, unless there are feeds: Scrapy stores them after this signal."""
         if self.deduplication is not None:
             self.deduplication.recorder.note(reason=reason)
-        if not self.feeds.exist:
+        if self.feeds.exporter is None:
             self._close()
 
-    def feeds_closed(self) -> None:
+    def feed_exporter_closed(self) -> None:
         if self.deduplication is not None:
             try:
                 self.feeds.end()
@@ -347,11 +322,9 @@ class DedupExtension(SharedState):
         has_items = stats.get("item_scraped_count", 0) > numbers.get("items/released", 0) or numbers.get("items/kept")
         is_keyless = deduplication.keys.are_missing and has_items
         first = messages.no_key(opened.config.key) if is_keyless else mostly_unchecked(numbers)
-        for warning in (first, messages.originals_pending(numbers)):
-            if warning is not None:
-                self.warn(warning)
-        if fields := deduplication.item_check.fields_not_found:
-            self.warn(messages.fields_not_found(fields))
+        fields = messages.fields_not_found(deduplication.item_check.fields_not_found or ())
+        for warning in filter(None, (first, messages.originals_pending(numbers), fields)):
+            self.warn(warning)
 
     def _close_files(self) -> None:
         """Close the records and the store; a second call does nothing."""
@@ -383,40 +356,3 @@ class Component:
             raise NotConfigured(*[] if has_said else [f"without its extension dedup does nothing: set {ADDONS}"])
         extension.components.add(cls)
         return cls(extension)
-
-
-def _line_before(config: Config) -> CrawlLine | None:
-    """Return the last line of a crawl in the default records, if there is one."""
-    if config.log_is_default and config.log is not None:
-        with suppress(OSError, RecordsError):
-            return last_crawl_line(config.log)
-    return None
-
-
-def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) -> Resources | None:
-    """Return what is open once the store is back; ``None`` once the wait *is over*. In a thread.
-
-    Raises what only a person can mend; *warn* gets each other trouble once. The store of *lost* is closed, unless it is
-    the one in memory of a crawl that passes through.
-    """
-    if lost.awaited is None:
-        with suppress(StoreError):
-            lost.store.close()
-    warned: set[str] = set()
-    while not is_over.wait(PAUSE):
-        try:
-            with _turn:
-                opened = open_at_once(lost.awaited or lost.config, lost=lost)
-        except (StoreCorruptError, StoreVersionError):  # noqa: PERF203 - an attempt every other second
-            raise
-        except (StoreAwayError, StoreLockedError):
-            pass
-        except StoreError as error:
-            if str(error) not in warned:
-                warned.add(str(error))
-                warn(f"{error} The plugin tries again, and drops nothing until it succeeds")
-        else:
-            if is_over.is_set():
-                opened.store.close()
-            return opened
-    return None

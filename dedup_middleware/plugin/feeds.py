@@ -14,33 +14,25 @@ import os
 import re
 import stat
 from contextlib import ExitStack, suppress
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import (
-    FeedExporter,
-    FeedSlot,
-    FileFeedStorage,
-    FTPFeedStorage,
-    GCSFeedStorage,
-    ItemFilter,
-    S3FeedStorage,
-    StdoutFeedStorage,
-)
+from scrapy.extensions import feedexport
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, ItemFilter, StdoutFeedStorage
 from scrapy.extensions.postprocessing import PostProcessingManager
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project, project_data_dir
 
-from dedup_middleware.common.plain_files import open_file
+from dedup_middleware.common.plain_files import ends_torn, open_file
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import FeedError
 from dedup_middleware.settings import FOLDER, Config, DefaultPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -65,7 +57,6 @@ class Feeds:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._exporter: FeedExporter | None = None
         # Not weak: one whose end fails must not be forgotten.
         self._slots: set[FeedSlot] = set()
         self._before: list[FeedSlot] = []
@@ -77,9 +68,7 @@ class Feeds:
 
     def snapshot(self) -> None:
         """Note the feeds and their counts, before the next item comes."""
-        if self._exporter is None:
-            self._exporter = self._crawler.get_extension(FeedExporter)
-        self._before = [] if self._exporter is None else self._exporter.slots
+        self._before = self._open
         self._counts = [slot.itemcount for slot in self._before]
         self._slots.update(self._before)
 
@@ -88,24 +77,23 @@ class Feeds:
 
         Scrapy writes the next item behind that part, and both would be lost for every reader of the file.
         """
-        storages = [slot.storage for slot in self._open if _is_by_line(slot)]
-        files = {s.path for s in storages if type(s) is FileFeedStorage and s.write_mode == "ab"}
+        by_line = [slot for slot in self._open if slot.format in _LINES and not slot.feed_options.get("postprocessing")]
+        files = {s.path for s in _files_of(by_line) if s.write_mode == "ab"}
         return [path for path in sorted(files) if _end_torn_line(path)]
 
     @property
     def pipes(self) -> list[str]:
         """The named pipes among the files of feeds: Scrapy waits for a program that reads each."""
-        paths = sorted({slot.storage.path for slot in self._open if type(slot.storage) is FileFeedStorage})
-        return [path for path in paths if Path(path).is_fifo()]
+        return [path for path in sorted({storage.path for storage in _files_of(self._open)}) if Path(path).is_fifo()]
+
+    @cached_property
+    def exporter(self) -> FeedExporter | None:
+        """What writes the feeds; ``None`` if the crawl has none."""
+        return self._crawler.get_extension(FeedExporter)
 
     @property
     def _open(self) -> list[FeedSlot]:
-        return [] if self._exporter is None else self._exporter.slots
-
-    @property
-    def exist(self) -> bool:
-        """Whether the crawl has any."""
-        return self._crawler.get_extension(FeedExporter) is not None
+        return [] if self.exporter is None else self.exporter.slots
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -121,11 +109,10 @@ class Feeds:
         """
         kind = type(item)
         stays = kind not in self._as_others and (kind in self._as_they_came or not self._are_piped)
-        kinds = set()
-        for slot in () if self._exporter is None else self._exporter.slots:
-            if not stays or type(slot.filter) is not ItemFilter or slot.filter.accepts(item):
-                kinds.add(_kind(slot))
-        return frozenset(kinds)
+        wanting = (
+            slot for slot in self._open if not stays or type(slot.filter) is not ItemFilter or slot.filter.accepts(item)
+        )
+        return frozenset(map(_kind, wanting))
 
     @property
     def _are_piped(self) -> bool:
@@ -144,7 +131,7 @@ class Feeds:
             (self._as_they_came if came_as is type(item) else self._as_others).add(came_as)
         before, counts = self._before, self._counts
         self.snapshot()
-        if self._before is before and self.exist:
+        if self._before is before and self.exporter is not None:
             return None
         return frozenset([_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count])
 
@@ -220,18 +207,17 @@ def _is_writable(slot: FeedSlot) -> bool:
     return ours and not is_packed and type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
 
 
-def _is_by_line(slot: FeedSlot) -> bool:
-    return slot.format in _LINES and not slot.feed_options.get("postprocessing")
+def _files_of(slots: Iterable[FeedSlot]) -> Iterator[FileFeedStorage]:
+    return (slot.storage for slot in slots if type(slot.storage) is FileFeedStorage)
 
 
 def _end_torn_line(path: str) -> bool:
     """Return whether the last line of the file at *path* had no end; it has one now."""
-    with suppress(OSError), open_file(path, "r+b") as file:  # the feed itself reports it
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
+    with suppress(OSError):  # the feed itself reports it
+        if ends_torn(Path(path)):
+            with open_file(path, "ab") as file:
                 file.write(b"\n")
-                return True
+            return True
     return False
 
 
@@ -296,15 +282,11 @@ _TIME = re.compile(r"%\((?:batch_)?time\)s")
 
 def read_config(settings: BaseSettings, spider: str | None) -> Config:
     """Return :meth:`Config.from_settings` of a crawl of *spider*, or of a command without one."""
-    feeds = _feeds(settings)
+    # The deprecated FEED_URI names one, too.
+    feeds: dict[str, dict[str, Any]] = {str(settings["FEED_URI"]): {}} if settings["FEED_URI"] else {}
+    feeds |= {str(uri): options for uri, options in settings.getdict("FEEDS").items()}
     overwritten = [uri for uri, options in feeds.items() if _is_overwritten(uri, options, settings)]
     return Config.from_settings(settings, spider, project=project_folder(), feeds=feeds, overwritten=overwritten)
-
-
-def _feeds(settings: BaseSettings) -> dict[str, dict[str, Any]]:
-    """Return the options of each feed by its URI, also of the one that the deprecated FEED_URI names."""
-    feeds: dict[str, dict[str, Any]] = {str(settings["FEED_URI"]): {}} if settings["FEED_URI"] else {}
-    return feeds | {str(uri): options for uri, options in settings.getdict("FEEDS").items()}
 
 
 def _is_overwritten(uri: str, options: dict[str, Any], settings: BaseSettings) -> bool:
@@ -321,8 +303,8 @@ def _is_overwritten(uri: str, options: dict[str, Any], settings: BaseSettings) -
         storage = load_object(storages.get(urlsplit(uri).scheme) or storages["file"])
     if not isinstance(storage, type) or _TIME.search(uri):
         return False
-    replaces = issubclass(storage, FTPFeedStorage) and "overwrite" not in options
-    return replaces or issubclass(storage, (S3FeedStorage, GCSFeedStorage))
+    replaces = issubclass(storage, feedexport.FTPFeedStorage) and "overwrite" not in options
+    return replaces or issubclass(storage, (feedexport.S3FeedStorage, feedexport.GCSFeedStorage))
 
 
 def place_of(settings: BaseSettings) -> DefaultPlace:

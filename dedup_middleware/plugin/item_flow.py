@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -16,14 +15,13 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup_middleware.model import Action
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.shared_state import Entry, Passing
 from dedup_middleware.plugin.threads import sleep
 from dedup_middleware.visits.visit import Fate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from scrapy.http import Response
 
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from dedup_middleware.driver.releases import Releaser
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.plugin.shared_state import SharedState
-    from dedup_middleware.visits.visit import Decision, Visit
+    from dedup_middleware.visits.visit import Decision
 
 
 #: The entry of the item that is in the pipelines. Scrapy runs the pipelines on an item and sends the signal of their
@@ -74,63 +72,62 @@ class OriginalWait:
     def __init__(self, extension: SharedState) -> None:
         self._extension = extension
         settings = extension.crawler.settings
-        self._limit = max(MAX_WAIT, settings.getfloat("DOWNLOAD_TIMEOUT"))
+        self.limit = max(MAX_WAIT, settings.getfloat("DOWNLOAD_TIMEOUT"))
         self._room = settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
         # Bytes of the responses that wait in it.
         self._taken = 0
 
-    def begin(self, deduplication: Deduplication, visit: Visit) -> Wait | None:
+    def process(self, entry: Entry, item: Any, *, may_wait: bool = True) -> list[Decision] | Wait:
+        """Return what `Deduplication.process` does for *item*; where it is to wait, the wait, unless it *may not*."""
+        decisions = entry.deduplication.process(entry.visit, item)
+        if decisions[0].fate is not Fate.WAIT:
+            return decisions
+        wait = self.begin(entry) if may_wait else None
+        return self.given_up(entry, item) if wait is None else wait
+
+    def begin(self, entry: Entry) -> Wait | None:
         """Let a duplicate wait from now on; ``None`` if it may not, because too many do."""
         # What waits for a disk does not wait for long.
-        size = 0 if deduplication.claims.is_delivered(visit) else max(visit.size, _LEAST_SIZE)
+        is_brief = entry.deduplication.claims.is_delivered(entry.visit)
+        size = 0 if is_brief else max(entry.visit.size, _LEAST_SIZE)
         if size and self._taken and self._taken + size > self._room:
             self._extension.count("waits/no_room")
             return None
         self._extension.count("waits")
-        self._make_room(size)
-        return Wait(self, deduplication, visit, self._limit, partial(self._make_room, -size))
+        self.make_room(size)
+        return Wait(self, entry, size)
 
-    def _make_room(self, size: int) -> None:
+    def make_room(self, size: int) -> None:
+        """Give the scraper *size* bytes more, or less."""
         self._taken += size
         slot = self._extension.crawler.engine.scraper.slot
         if slot is not None:
             slot.max_active_size += size
 
-    async def decisions(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
-        """Return what `Deduplication.process` does for *item*, once its original's claim has ended."""
-        decisions = deduplication.process(visit, item)
-        if decisions[0].fate is Fate.WAIT:
-            wait = self.begin(deduplication, visit)
-            return self.given_up(deduplication, visit, item) if wait is None else await wait.last_decisions(item)
-        return decisions
-
-    def given_up(self, deduplication: Deduplication, visit: Visit, item: Any) -> list[Decision]:
+    def given_up(self, entry: Entry, item: Any) -> list[Decision]:
         """Return what `Deduplication.process` does for an *item* that is to wait, and may not: it is kept."""
         self._extension.count("waits/given_up")
-        return deduplication.process(visit, item, may_wait=False)
+        return entry.deduplication.process(entry.visit, item, may_wait=False)
 
 
 class Wait:
     """A duplicate that waits for the claim of its original, until `end`."""
 
-    def __init__(
-        self,
-        waits: OriginalWait,
-        deduplication: Deduplication,
-        visit: Visit,
-        seconds: float,
-        end: Callable[[], None],
-    ) -> None:
-        self.end = end
-        self._waits, self._deduplication, self._visit = waits, deduplication, visit
+    def __init__(self, waits: OriginalWait, entry: Entry, size: int) -> None:
+        self._waits, self._entry, self._size = waits, entry, size
+        self._claims = entry.deduplication.claims
         self._began = time.monotonic()
-        self._deadline = self._began + seconds
+        self._deadline = self._began + waits.limit
+
+    def end(self) -> None:
+        """Take back the room."""
+        self._waits.make_room(-self._size)
 
     async def decisions(self, item: Any) -> list[Decision]:
         """Return what `Deduplication.process` does for *item*, once the claim has ended."""
-        while (decisions := self._deduplication.process(self._visit, item))[0].fate is Fate.WAIT:
+        while (decisions := self._entry.deduplication.process(self._entry.visit, item))[0].fate is Fate.WAIT:
             if time.monotonic() >= self._deadline:
-                return self._waits.given_up(self._deduplication, self._visit, item)
+                return self._waits.given_up(self._entry, item)
             await self._claim_ended()
         return decisions
 
@@ -150,13 +147,13 @@ class Wait:
                 over.callback(None)
 
         # Not at once: the claim ends within a transaction.
-        if self._deduplication.claims.await_original(self._visit, lambda: call_later(0, end)):
+        if self._claims.await_original(self._entry.visit, lambda: call_later(0, end)):
             timer = call_later(max(0, self._deadline - time.monotonic()), end)
             await maybe_deferred_to_future(over)
             timer.cancel()
             return
         await sleep(_ASK_AGAIN)
-        while self._deduplication.claims.rests_on_claim(self._visit) and (now := time.monotonic()) < self._deadline:
+        while self._claims.rests_on_claim(self._entry.visit) and (now := time.monotonic()) < self._deadline:
             await sleep(max(_ASK_AGAIN, (now - self._began) * _ASK_AGAIN_SHARE))
 
 
@@ -168,30 +165,22 @@ class Releases:
         self._is_requested = False
         extension.crawler.signals.connect(self.idle, signals.spider_idle)
 
-    @property
-    def _releaser(self) -> Releaser | None:
-        # A dry run changes nothing that another crawl sees.
-        extension = self._extension
-        is_on = extension.deduplication is not None and extension.config.action is not Action.DRY_RUN
-        return extension.releaser if is_on else None
-
     async def items(self) -> AsyncIterator[Any]:
         """Yield the items that are to be released now."""
-        deduplication, releaser = self._extension.deduplication, self._releaser
-        causes: Counter[str] = Counter()
+        deduplication, releaser = self._extension.deduplication, self._extension.releaser
+        counts: Counter[bool] = Counter()
         self._is_requested = False
         if deduplication is None or releaser is None:
             return
         try:
             for dropped, by_person in releaser.take():
-                cause = messages.cause_of_release(by_person=by_person)
                 for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
-                    causes[cause] += 1
+                    counts[by_person] += 1
                     yield item
         except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the spider's own requests follow
             self._give_up(error)
-        for cause, count in causes.items():
-            self._extension.inform(messages.released(count, cause))
+        for by_person, count in counts.items():
+            self._extension.inform(messages.released(count, by_person=by_person))
 
     async def _released(
         self, deduplication: Deduplication, releaser: Releaser, dropped: list[DroppedItem], *, by_person: bool
@@ -199,15 +188,16 @@ class Releases:
         """Return the items of a page that go on; what a bug of ours holds up stays for the next crawl."""
         kept: list[tuple[Any, DroppedItem]] = []
         try:
-            visit = releaser.visit(dropped, by_person=by_person)
+            entry = Entry(deduplication, releaser.visit(dropped, by_person=by_person))
             items = [each.item for each in dropped]
             decisions: list[Decision] = []
             for item in items:
-                decisions += await self._wait.decisions(deduplication, visit, item)
-            decisions += deduplication.end(visit)
-            kept = releaser.released(visit, items, decisions)
+                found = self._wait.process(entry, item)
+                decisions += await found.last_decisions(item) if isinstance(found, Wait) else found
+            decisions += deduplication.end(entry.visit)
+            kept = releaser.released(entry.visit, items, decisions)
             for item, each in kept:
-                self._extension.passing[id(item)] = Passing(item, Entry(deduplication, visit, each), request=None)
+                self._extension.passing[id(item)] = Passing(item, entry._replace(released=each), request=None)
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self._extension.defect(error, dropped[0].url)
         return [item for item, _ in kept]
@@ -223,23 +213,18 @@ class Releases:
                 if crawler.stats.get_value(name):
                     crawler.stats.inc_value(name, -number)
 
-    def request(self) -> None:
-        """Release soon what is to be released by now."""
-        if not self._is_requested:
-            self._is_requested = True
-            meta = {"dont_cache": True, "allow_offsite": True, "dont_redirect": True}
-            request = Request(RELEASE_URL, callback=_no_output, dont_filter=True, meta=meta, priority=PRIORITY)
-            self._extension.crawler.engine.crawl(request)
-
     def idle(self) -> None:
         """Look for what is to be released: what other processes have left, in a store that they share."""
-        releaser = self._releaser
-        if releaser is None or self._is_requested:
+        releaser = self._extension.releaser
+        if releaser is None or self._extension.deduplication is None or self._is_requested:
             return
         try:
             releaser.sweep()
             if releaser.has_any():
-                self.request()
+                self._is_requested = True
+                meta = {"dont_cache": True, "allow_offsite": True, "dont_redirect": True}
+                request = Request(RELEASE_URL, callback=_no_output, dont_filter=True, meta=meta, priority=PRIORITY)
+                self._extension.crawler.engine.crawl(request)
         except Exception as error:  # noqa: BLE001 - as in `items`
             self._give_up(error)
 

@@ -14,7 +14,7 @@ from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.driver.opening import Resources
     from dedup_middleware.records.crawl_lines import CrawlLine
@@ -53,7 +53,10 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[s
     """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its default records."""
     config = opened.config
     if opened.trouble:
-        yield _in_pass_through(opened)
+        records = f"its records are in {config.log}" if config.log else "no records are kept"
+        until = "Until it ends" if opened.awaited is None else "Until the store is back"
+        what = "this crawl runs in pass-through: it keeps every page and drops nothing"
+        yield f"{opened.trouble} {until}, {what}; {records}"
         return
     if opened.store.caution:
         yield opened.store.caution
@@ -71,14 +74,6 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[s
         yield f"cannot write to {config.place.tried}: no records are kept. Set DEDUP_LOG"
 
 
-def _in_pass_through(opened: Resources) -> str:
-    records = f"its records are in {opened.config.log}" if opened.config.log else "no records are kept"
-    until = "Until it ends" if opened.awaited is None else "Until the store is back"
-    return (
-        f"{opened.trouble} {until}, this crawl runs in pass-through: it keeps every page and drops nothing; {records}"
-    )
-
-
 def _other_store(config: Config, before: CrawlLine) -> Iterator[str]:
     if any(config.changed.get(name) != before.settings.get(name) for name in _CHOOSING):
         other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
@@ -88,20 +83,18 @@ def _other_store(config: Config, before: CrawlLine) -> Iterator[str]:
         )
 
 
-def torn_feed(path: str) -> str:
-    """Return the line that the feed at *path* ended within a line, and does so no more."""
-    return (
-        f"the feed {without_secrets(path, redact=False)} ended within a line: an earlier crawl was killed. That "
-        "line has an end now, and the next item a line of its own"
-    )
-
-
-def feed_in_pipe(path: str) -> str:
-    """Return the line that the feed at *path* is a named pipe."""
-    return (
-        f"the feed {without_secrets(path, redact=False)} is a named pipe. The crawl stands still at its first item "
-        "until a program reads the pipe"
-    )
+def of_feeds(*, torn: Iterable[str], pipes: Iterable[str]) -> Iterator[str]:
+    """Yield a line for each feed that ended within a line, and does so no more, and for each in a named pipe."""
+    for path in torn:
+        yield (
+            f"the feed {without_secrets(path, redact=False)} ended within a line: an earlier crawl was killed. That "
+            "line has an end now, and the next item a line of its own"
+        )
+    for path in pipes:
+        yield (
+            f"the feed {without_secrets(path, redact=False)} is a named pipe. The crawl stands still at its first "
+            "item until a program reads the pipe"
+        )
 
 
 def overwritten_again(feeds: Sequence[str]) -> str:
@@ -145,14 +138,10 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
     return line
 
 
-def cause_of_release(*, by_person: bool) -> str:
-    """Return why stored items are released: *by_person*, or by the crawl."""
+def released(count: int, *, by_person: bool) -> str:
+    """Return the line that so many stored items were released, allowed *by_person*, or by the crawl."""
     # An item that was kept is stored until its feed has ended.
-    return "`scrapy dedup allow` was run" if by_person else "a feed was lost"
-
-
-def released(count: int, cause: str) -> str:
-    """Return the line that so many stored items were released because of one *cause*."""
+    cause = "`scrapy dedup allow` was run" if by_person else "a feed was lost"
     return f"{plural(count, 'stored item')} {'was' if count == 1 else 'were'} released: {cause}"
 
 
@@ -171,9 +160,10 @@ def dropped(visit: Visit) -> str:
     return f"{what} was kept before{where}"
 
 
-def fields_not_found(fields: Iterable[str]) -> str:
-    """Return the warning that no item had these *fields*, which a setting names."""
-    return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
+def fields_not_found(fields: Collection[str]) -> str:
+    """Return the warning that no item had these *fields*, which a setting names; nothing if there are none."""
+    names = ", ".join(map(repr, sorted(fields)))
+    return f"no item had the DEDUP_ITEM_FIELDS {names}: check the spelling" if names else ""
 
 
 def no_key(fields: Mapping[str, Sequence[str]]) -> str:
@@ -182,12 +172,12 @@ def no_key(fields: Mapping[str, Sequence[str]]) -> str:
     return f"no item had the DEDUP_KEY {'; '.join(named)}: check the spelling"
 
 
-def originals_pending(numbers: Mapping[str, int]) -> str | None:
+def originals_pending(numbers: Mapping[str, int]) -> str:
     """Return the warning that a tenth of the copies, or more, had an original that was not durable in time."""
     pending = numbers.get(f"kept/{Reason.ORIGINAL_PENDING}", 0)
     copies = pending + numbers.get("verdict/duplicate", 0)
     if not pending or 10 * pending < copies:
-        return None
+        return ""
     # For most there was no room; or they have waited in vain.
     if 2 * numbers.get("waits/no_room", 0) > numbers.get("waits/given_up", 0):
         remedy = "Raise SCRAPER_SLOT_MAX_ACTIVE_SIZE: the responses of pages that wait take at most so many bytes"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.driver.releases import Releaser
     from dedup_middleware.index.dropped_items import DroppedItem
-    from dedup_middleware.plugin.ordering import Ordering
     from dedup_middleware.settings import Config
     from dedup_middleware.visits.visit import Visit
 
@@ -59,7 +58,7 @@ class SharedState(Listener):
         self.crawler = crawler
         self.deduplication: Deduplication | None = None
         self.releaser: Releaser | None = None
-        self.requests: Ordering | None = None
+        self.requests: Any = None
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.passing: dict[int, Passing] = {}
         """The items that the pipeline is to recognise, by ``id()``."""

@@ -21,7 +21,7 @@ from dedup_middleware.items.item_values import item_texts
 from dedup_middleware.model import Action
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.extension import Component
-from dedup_middleware.plugin.item_flow import RELEASE_URL, item_entry, item_type
+from dedup_middleware.plugin.item_flow import RELEASE_URL, Wait, item_entry, item_type
 from dedup_middleware.plugin.shared_state import Entry, Passing
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import one_line
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.driver.deduplicator import Deduplication
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.plugin.item_flow import Wait
     from dedup_middleware.visits.visit import Decision
 
 # Items of a page that wait for its original; with more, its callback waits too. As many as CONCURRENT_ITEMS.
@@ -140,10 +139,8 @@ class _PageOutput:
     """The output of one page's callback, on its way out."""
 
     def __init__(self, extension: DedupExtension, entry: Entry, response: Response) -> None:
-        self._extension = extension
-        self._entry = entry
+        self._extension, self._entry, self._response = extension, entry, response
         self._deduplication, self._visit = entry.deduplication, entry.visit
-        self._response = response
         self._links: list[str] = []
         self._wait: Wait | None = None
         # Items that wait, and those behind them.
@@ -161,15 +158,12 @@ class _PageOutput:
             return [output]
         if self._wait is None:
             try:
-                decisions = self._deduplication.process(self._visit, output)
-                if decisions[0].fate is Fate.WAIT:
-                    self._wait = self._extension.wait.begin(self._deduplication, self._visit)
-                    if self._wait is None:
-                        decisions = self._extension.wait.given_up(self._deduplication, self._visit, output)
+                found = self._extension.wait.process(self._entry, output)
             except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output
-                decisions = self._distrusted(error, output)
-            if self._wait is None:
-                return await self._carried_out(decisions)
+                found = self._distrusted(error, output)
+            if not isinstance(found, Wait):
+                return await self._carried_out(found)
+            self._wait = found
         # The links of the page do not wait with its items.
         self._waiting.append(output)
         return await self._decided(self._wait) if len(self._waiting) == _MOST_WAITING else []
@@ -289,13 +283,11 @@ class DedupItemPipeline(Component):
                 return item
             entry = Entry(deduplication, visit)
             deduplication.enter(visit)
-            decisions = deduplication.process(visit, item)
-            if decisions[0].fate is Fate.WAIT:
-                is_awaited = type(self._extension.crawler.engine.scraper.itemproc) is ItemPipelineManager
-                if is_awaited and (wait := self._extension.wait.begin(deduplication, visit)) is not None:
-                    return self._after_original(wait, entry, item)
-                decisions = self._extension.wait.given_up(deduplication, visit, item)
-            return self._carried_out(entry, item, decisions)
+            is_awaited = type(self._extension.crawler.engine.scraper.itemproc) is ItemPipelineManager
+            found = self._extension.wait.process(entry, item, may_wait=is_awaited)
+            if isinstance(found, Wait):
+                return self._after_original(found, entry, item)
+            return self._carried_out(entry, item, found)
         except DuplicateItem:
             raise
         except Exception as error:  # noqa: BLE001 - a plugin bug must not take the item

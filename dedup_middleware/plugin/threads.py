@@ -10,15 +10,26 @@ import asyncio
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from dedup_middleware.driver.opening import open_at_once
+from dedup_middleware.errors import StoreAwayError, StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Event
+
+    from dedup_middleware.driver.opening import Resources
+
+#: Seconds between two attempts to open a store that is away.
+PAUSE = 2.0
+# Crawlers of one process that share a store open it one after the other: then they share it again.
+_turn = Lock()
 
 
 class Threads:
@@ -79,3 +90,32 @@ async def sleep(seconds: float) -> None:
     over: Deferred[None] = Deferred()
     call_later(seconds, over.callback, None)
     await maybe_deferred_to_future(over)
+
+
+def opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) -> Resources | None:
+    """Return what is open once the store is back; ``None`` once the wait *is over*. In a thread.
+
+    Raises what only a person can mend; *warn* gets each other trouble once. The store of *lost* is closed, unless it is
+    the one in memory of a crawl that passes through.
+    """
+    if lost.awaited is None:
+        with suppress(StoreError):
+            lost.store.close()
+    warned: set[str] = set()
+    while not is_over.wait(PAUSE):
+        try:
+            with _turn:
+                opened = open_at_once(lost.awaited or lost.config, lost=lost)
+        except (StoreCorruptError, StoreVersionError):  # noqa: PERF203 - an attempt every other second
+            raise
+        except (StoreAwayError, StoreLockedError):
+            pass
+        except StoreError as error:
+            if str(error) not in warned:
+                warned.add(str(error))
+                warn(f"{error} The plugin tries again, and drops nothing until it succeeds")
+        else:
+            if is_over.is_set():
+                opened.store.close()
+            return opened
+    return None

@@ -64,18 +64,26 @@ def host_at(url: str) -> str:
     return _host_of_origin(origin) if len(origin) <= _MAX_ORIGIN else NO_HOST
 
 
-def kind_of(record: Record) -> str | None:
-    """Return the kind of *record*; ``None`` if it is of no page and no item: released items, a page that is gone."""
-    has_items = bool(record.items_kept or record.items_dropped or record.reason == _KEYED)
-    return _kind(record.verdict, record.outcome, record.reason, has_items)
+#: What a record is counted by.
+_Key = tuple[str, str, str, int, int, int, bool]
 
 
-@lru_cache(maxsize=1_000)
-def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | None:  # noqa: FBT001 - a key of a cache
+def counted_as(record: Record) -> tuple[str | None, tuple[tuple[str, int], ...]]:
+    """Return the kind of *record*, and what it adds to the stats, each with its name without ``dedup/``.
+
+    It has no kind if it is of no page and no item: of released items, of a page that is gone.
+    """
+    items = record.items_dropped, record.items_kept, record.items_would_drop
+    return _counted((record.verdict, record.outcome, record.reason, *items, record.is_item))
+
+
+def _kind(verdict: str, outcome: str, reason: str, *, has_items: bool) -> str | None:
     if outcome == Outcome.RELEASED.value or verdict == _GONE:
         return None
+    if verdict == _UNCHECKED and reason in NOT_COUNTED:
+        return "skipped"
     if verdict == _UNCHECKED:
-        return _kind_of_unchecked(reason, has_items=has_items)
+        return "lists" if reason == _LITTLE_TEXT and not has_items else _UNCHECKED
     if verdict == _UNCHANGED and outcome == Outcome.DROPPED.value:
         return _UNCHANGED_DROPPED
     if not has_items and verdict != _DUPLICATE:
@@ -84,29 +92,10 @@ def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | Non
     return verdict if verdict in KINDS else _RELATED
 
 
-def _kind_of_unchecked(reason: str, *, has_items: bool) -> str:
-    if reason in NOT_COUNTED:
-        return "skipped"
-    return "lists" if reason == _LITTLE_TEXT and not has_items else _UNCHECKED
-
-
-def numbers_of(record: Record) -> tuple[tuple[str, int], ...]:
-    """Return what *record* adds to the stats, each with its name without ``dedup/``."""
-    items = record.items_dropped, record.items_kept, record.items_would_drop
-    return _numbers(record.verdict, record.outcome, record.reason, *items, record.is_item)
-
-
 @lru_cache(maxsize=10_000)
-def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
-    verdict: str,
-    outcome: str,
-    reason: str,
-    dropped: int,
-    kept: int,
-    would_drop: int,
-    is_item: bool,  # noqa: FBT001
-) -> tuple[tuple[str, int], ...]:
-    kind = _kind(verdict, outcome, reason, bool(kept or dropped or reason == _KEYED))
+def _counted(key: _Key) -> tuple[str | None, tuple[tuple[str, int], ...]]:
+    verdict, outcome, reason, dropped, kept, would_drop, is_item = key
+    kind = _kind(verdict, outcome, reason, has_items=bool(kept or dropped or reason == _KEYED))
     numbers = {"items/dropped": dropped, "gone": int(verdict == _GONE)}
     if kind is None:
         numbers["items/released"] = kept
@@ -123,22 +112,24 @@ def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
             numbers[f"items/unchecked/{reason}"] = kept if kind == _UNCHECKED else 0
         elif kind != _DUPLICATE and kind not in _SOMETIMES:
             numbers[f"{of}kept/{reason or verdict}"] = 1
-    return tuple((name, number) for name, number in numbers.items() if number)
+    return kind, tuple((name, number) for name, number in numbers.items() if number)
 
 
 class Counts:
     """The sums of the numbers of records, and who repeats whom. Its size is bounded for any records."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: Iterable[Record] = ()) -> None:
         self.numbers: Counter[str] = Counter()
         self.pairs: Counter[tuple[str, str]] = Counter()
         """By host of the page and of its original: duplicates, items apart."""
         # Drops of earlier crawls' duplicates by their original, as long as the crawl has not kept that itself.
         self._for_earlier: dict[int, int] = {}
+        for record in records:
+            self.add(record)
 
     def add(self, record: Record) -> tuple[tuple[str, int], ...]:
         """Count *record*, and return what it adds."""
-        numbers = numbers_of(record)
+        _, numbers = counted_as(record)
         if drops := self._drops_for_earlier(record):
             numbers += ((_FOR_EARLIER, drops),)
         for name, number in numbers:
@@ -195,23 +186,20 @@ def summary(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     Each page is in one of the lines below the first that begin with two spaces, and each of those that were kept or
     unchecked in one with four. So is each item that was checked by itself.
     """
-
-    def number(name: str) -> int:
-        return numbers.get(name, 0)
-
+    found = Counter(numbers)
     of_items = (
-        ("dropped for earlier crawls", number(_FOR_EARLIER)),
-        ("duplicates tagged", number("items/tagged")),
-        ("duplicates not dropped", number("items/would_drop")),
-        ("dropped items released", number("items/released")),
+        ("dropped for earlier crawls", found[_FOR_EARLIER]),
+        ("duplicates tagged", found["items/tagged"]),
+        ("duplicates not dropped", found["items/would_drop"]),
+        ("dropped items released", found["items/released"]),
     )
-    checked = number(OF_ITEMS[0])
+    checked = found[OF_ITEMS[0]]
     return [
-        ("pages", number(OF_PAGES[0])),
-        *_lines(numbers, OF_PAGES[1]),
-        *([("items checked", checked), *_lines(numbers, OF_ITEMS[1])] if checked else ()),
-        ("items kept", number("items/kept")),
-        ("items dropped", number("items/dropped")),
+        ("pages", found[OF_PAGES[0]]),
+        *_lines(found, OF_PAGES[1]),
+        *([("items checked", checked), *_lines(found, OF_ITEMS[1])] if checked else ()),
+        ("items kept", found["items/kept"]),
+        ("items dropped", found["items/dropped"]),
         *((label, count) for label, count in of_items if count),
     ]
 

@@ -97,13 +97,12 @@ class _Span:
         return UNCHANGED if compares and record.verdict in _COMPARED else NOT_COMPARED
 
 
-def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterator[PageChange]:
-    """Yield what became of each page that is *wanted* after *crawl*, by the records at *path*.
+def changes_since(path: Path, crawl: str | None = None, wanted: RecordFilter | None = None) -> Iterator[PageChange]:
+    """Yield what became of each page that is *wanted*, or of all, after *crawl*, by the records at *path*.
 
-    Items with keys stand for themselves, and their pages are left out. Without *crawl*, it is the last crawl of the
-    latest spider compared with the one before it. A page that was crawled
-    before, and not since then, was ``not seen`` if a crawl of its spider has finished since. Memory: the URLs and keys.
-    `NothingFoundError` where there are not two crawls.
+    Items with keys stand for themselves, and their pages are left out. Without *crawl*, the last crawl of the latest
+    spider is compared with the one before it. A page that was crawled before, and not since then, was ``not seen`` if a
+    crawl of its spider has finished since. Memory: the URLs and keys. `NothingFoundError` if there are not two crawls.
     """
     order = _crawls(path)
     if len(order) < 2:  # noqa: PLR2004
@@ -120,7 +119,7 @@ def changes_since(path: Path, crawl: str | None, wanted: RecordFilter) -> Iterat
         if not isinstance(line, Record):
             span.has_finished |= is_after and line.reason == FINISHED
             compares[line.crawl] = line.scope != Scope.CRAWL.value
-        elif (line.outcome != Outcome.RELEASED.value or line.moved_from) and wanted.has(line):
+        elif (line.outcome != Outcome.RELEASED.value or line.moved_from) and (wanted is None or wanted.has(line)):
             span.add(line, is_after=is_after, compares=compares.get(line.crawl, True))
     yield from span.after.values()
     if span.has_finished:

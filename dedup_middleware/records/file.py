@@ -8,37 +8,38 @@ import math
 import os
 import re
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import asdict, replace
+from rapidfuzz.distance import Prefix
 
 from dedup_middleware.common import permissions
 from dedup_middleware.common.bounded import loads
-from dedup_middleware.common.plain_files import DEVICES, FILES, STREAMS, open_file
-from dedup_middleware.common.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
+from dedup_middleware.common.plain_files import DEVICES, FILES, STREAMS, ends_torn, open_file
+from dedup_middleware.common.urls import as_in_urls, as_requested, bare, host_of, is_under, without_secrets
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.crawl_lines import CrawlLine
+from dedup_middleware.records.crawl_lines import CrawlLine, WrittenLine
+from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from os import PathLike
     from typing import BinaryIO
 
     from dedup_middleware.common.plain_files import Kinds
     from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.model import Changes
     from dedup_middleware.settings import Config
 
 #: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
-EVIDENCE_SENTENCES = 5
-EVIDENCE_CHARACTERS = 200
-MAX_DIFFERENCES = 5
+MAX_EVIDENCE, EVIDENCE_CHARACTERS = 5, 200
 MAX_CHANGES = 20
-DIFFERENCE_CHARACTERS = 100
-TITLE_CHARACTERS = 200
+_MAX_DIFFERENCES, _DIFFERENCE_CHARACTERS, _TITLE_CHARACTERS = 5, 100, 200
 #: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
 MAX_LINE = 2**20
 #: The field of changes of the text.
@@ -47,6 +48,8 @@ TEXT = "text"
 LAST = "last"
 #: Replaces a verdict, an outcome or a reason that is not ours: there may be any number of them.
 OTHER = "other"
+# Characters of a URL, beyond which it is not the nearest one.
+_MAX_URL = 2_000
 # Values of a record, of which it has some forty.
 _MAX_VALUES = 1_000
 # Bytes of a file that show what it is, some thirty records, and how the lines begin.
@@ -77,6 +80,19 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     values: list[tuple[str, str, str]] = []
     """Title, heading, fields of items, and a text of which no sentence shows the change: name, before, after."""
 
+    @classmethod
+    def of(cls, changes: Changes) -> RecordedChanges | None:
+        """Return *changes* as a record has them: what there is, cut."""
+        if not changes:
+            return None
+        return cls(
+            [_cut_pair(old, new) for old, new in changes.replaced[:MAX_CHANGES]],
+            [*map(_cut, changes.deleted[:MAX_CHANGES])],
+            [*map(_cut, changes.inserted[:MAX_CHANGES])],
+            changes.is_shown_otherwise,
+            [(_cut(name), *_cut_pair(old, new)) for name, old, new in changes.values[:MAX_CHANGES]],
+        )
+
     def by_field(self) -> Iterator[tuple[str, str, str]]:
         """Yield each change: the field, what it was and what it is; empty for nothing."""
         yield from self.values
@@ -85,8 +101,8 @@ class RecordedChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
         yield from ((TEXT, "", new) for new in self.inserted)
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The verdict on one page, and what happened to its items. A line has the fields that differ from their defaults.
+class Record(WrittenLine, msgspec.Struct, frozen=True, gc=False):
+    """The verdict on one page, and what happened to its items.
 
     Of a new page, and of an unchanged one that shared no text, a record has only what is counted.
     """
@@ -164,28 +180,43 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             return self
         return replace(self, difference=before.difference, evidence=before.evidence)
 
-    def to_line(self) -> str:
-        """Return the record as one line of JSON, ASCII only, without its line end."""
-        return to_line(self)
-
     def as_dict(self) -> dict[str, Any]:
         """Return all fields as plain values."""
         return asdict(self) | {"changes": None if self.changes is None else asdict(self.changes)}
 
 
-_encoder = msgspec.json.Encoder()
+def _cut_pair(old: str, new: str) -> tuple[str, str]:
+    """Return a sentence as it was and as it is, cut so that the first difference is in both."""
+    old, new = one_line(old), one_line(new)
+    same = Prefix.similarity(old, new)
+    start = max(0, same - EVIDENCE_CHARACTERS // 2) if max(len(old), len(new)) > EVIDENCE_CHARACTERS else 0
+    mark = "…" if start else ""
+    return _cut(mark + old[start:]), _cut(mark + new[start:])
+
+
+def _cut(text: str) -> str:
+    return one_line(text, EVIDENCE_CHARACTERS)
+
+
+# Recorders cut texts so, and the report does once more: another program may have written the records.
+
+
+def cut_evidence(texts: Iterable[str]) -> list[str]:
+    """Return the first of these repeated sentences, each on a line and cut."""
+    return [*map(_cut, islice(texts, MAX_EVIDENCE))]
+
+
+def cut_difference(texts: Iterable[str], most: int = _MAX_DIFFERENCES) -> list[str]:
+    """Return the first of these pieces that an original lacks, at *most* so many, each on a line and cut."""
+    return [one_line(text, _DIFFERENCE_CHARACTERS) for text in islice(texts, most)]
+
+
+def cut_title(title: str) -> str:
+    """Return *title* on a line and cut."""
+    return one_line(title, _TITLE_CHARACTERS)
+
+
 _page_decoder, _crawl_decoder = msgspec.json.Decoder(Record), msgspec.json.Decoder(CrawlLine)
-
-
-def to_line(value: Record | CrawlLine) -> str:
-    """Return *value* as one line of JSON, ASCII only, without its line end."""
-    try:
-        line = _encoder.encode(value)
-        if line.isascii() and b"\x7f" not in line:
-            return line.decode("ascii")
-    except UnicodeEncodeError:  # half a character
-        pass
-    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
 def parse_record(line: bytes) -> Record | None:
@@ -245,7 +276,7 @@ class RecordLog:
         # The other URLs were redacted when the pages were read; this one is part of a page.
         if isinstance(line, Record) and line.canonical:
             line = replace(line, canonical=without_secrets(line.canonical, redact=self._redact))
-        written = b"\n" * self._is_torn + f"{to_line(line)}\n".encode("ascii")
+        written = b"\n" * self._is_torn + f"{line.to_line()}\n".encode("ascii")
         try:
             count = self._file.write(written)
         except OSError as error:
@@ -271,15 +302,6 @@ def _is_ours(path: Path) -> bool:
     if not whole_lines:
         return any(rest[: len(first)] == first[: len(rest)] for first in (_PAGE, _CRAWL))
     return any(_parse_line(line) is not None for line in whole_lines)
-
-
-def ends_torn(path: Path) -> bool:
-    """Return whether the last line of the file *path* lacks its end, because its writer was killed."""
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    with open_file(path) as file:
-        file.seek(-1, os.SEEK_END)
-        return bool(file.read(1) != b"\n")
 
 
 def log_exists(path: Path) -> bool:
@@ -320,6 +342,16 @@ def pass_through_logs_beside(path: Path) -> list[Path]:
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     files = (file for file in beside if name.fullmatch(file.name) and file.is_file() and not file.is_symlink())
     return sorted(filter(_is_ours, files))
+
+
+def logs_of(config: Config) -> list[Path]:
+    """Return the files of records that crawls of *config* have written, also in pass-through; :class:`RecordsError`."""
+    if config.log is None:
+        return []
+    logs = [*[config.log] * log_exists(config.log), *pass_through_logs_beside(config.log)]
+    for path in logs:
+        refuse_foreign_log(path)
+    return logs
 
 
 # --- reading
@@ -434,20 +466,6 @@ class RecordFilter:
     key: str | None = None
     """Of the item, as records have it, or without its class or quotes."""
 
-    @classmethod
-    def of(
-        cls,
-        config: Config,
-        *,
-        host: str | None = None,
-        original: str | None = None,
-        url: str | None = None,
-        **others: Any,
-    ) -> RecordFilter:
-        """Return the filter for URLs as a browser shows them; :class:`ConfigError` if *host* is not a host name."""
-        urls = [each and without_secrets(as_requested(each), redact=config.redact_query) for each in (url, original)]
-        return cls(host_named(host), urls[1], url=urls[0], **others)
-
     @property
     def needle(self) -> tuple[bytes, bool]:
         """What the line of such a record contains, the rarest of what is known; and whether in lower case."""
@@ -484,6 +502,21 @@ class Records:
                 yield record
 
 
+def records_of(config: Config, wanted: RecordFilter) -> Iterable[Record]:
+    """Return the records of *config* that are *wanted*; none where there is no file."""
+    return Records(config.log, wanted) if config.log is not None and log_exists(config.log) else ()
+
+
+def recorded_near(config: Config, url: str) -> Iterator[str]:
+    """Yield the URLs of records that differ from *url* in their scheme, a final slash or parameters."""
+    if config.log is None or not log_exists(config.log) or not (wanted := bare(url).casefold()):
+        return
+    for line in lines_with(config.log, as_written(wanted), ignore_case=True):
+        record = parse_record(line)
+        if record is not None and bare(record.url).casefold() == wanted and len(record.url) <= _MAX_URL:
+            yield record.url
+
+
 def open_records(path: str | PathLike[str], *, crawl: str | None = None, host: str | None = None) -> Records:
     """Return the records in the file at *path*: of *crawl*, ``last`` for the latest, and on *host*, or all.
 
@@ -492,6 +525,11 @@ def open_records(path: str | PathLike[str], *, crawl: str | None = None, host: s
     """
     opened(log := Path(path)).close()
     return Records(log, RecordFilter(host_named(host), crawl=crawl_named(log, crawl)))
+
+
+def recorded_url(url: str, config: Config) -> str:
+    """Return *url*, typed or copied by a person, as the records of *config* have it; :class:`ConfigError`."""
+    return without_secrets(as_requested(url), redact=config.redact_query)
 
 
 def host_named(host: str | None) -> str | None:

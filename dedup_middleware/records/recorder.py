@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
-from rapidfuzz.distance import Prefix
 
 from dedup_middleware.common.budget import Budget
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Standing, VerdictKind, now_exactly
 from dedup_middleware.reasons import Reason, message_of
 from dedup_middleware.records.counts import Counts
-from dedup_middleware.records.file import (
-    DIFFERENCE_CHARACTERS,
-    EVIDENCE_CHARACTERS,
-    EVIDENCE_SENTENCES,
-    MAX_CHANGES,
-    MAX_DIFFERENCES,
-    TITLE_CHARACTERS,
-    Record,
-    RecordedChanges,
-)
+from dedup_middleware.records.file import MAX_EVIDENCE, Record, RecordedChanges, cut_difference, cut_evidence, cut_title
 from dedup_middleware.records.signs import Signs
-from dedup_middleware.text.clauses import one_line, repeated_sentences
+from dedup_middleware.text.clauses import repeated_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
-    from dedup_middleware.model import Changes, StoredPage
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.records.file import RecordLog
     from dedup_middleware.visits.visit import Listener, Visit
@@ -39,25 +30,17 @@ if TYPE_CHECKING:
 EVIDENCE_MILLISECONDS = 100
 
 
+@dataclass(eq=False)
 class RecordMaker:
-    """Makes the records of the pages of one *crawl* of *spider*.
+    """Makes the records of the pages of one *crawl* of *spider*."""
 
-    *find* returns the stored page with an identity; *is_earlier*, whether only earlier crawls have kept an original.
-    """
-
-    def __init__(
-        self,
-        spider: str,
-        crawl: str,
-        hash_clause: Callable[[str], bytes],
-        find: Callable[[bytes], StoredPage | None] = lambda _: None,
-        is_earlier: Callable[[StoredPage], bool] = lambda _: False,
-    ) -> None:
-        self._spider = spider
-        self._crawl = crawl
-        self._hash_clause = hash_clause
-        self._find = find
-        self._is_earlier = is_earlier
+    spider: str
+    crawl: str
+    hash_clause: Callable[[str], bytes]
+    find: Callable[[bytes], StoredPage | None] = lambda _: None
+    """Returns the stored page with an identity."""
+    is_earlier: Callable[[StoredPage], bool] = lambda _: False
+    """Returns whether only earlier crawls have kept an original."""
 
     def evidence(self, visit: Visit) -> list[str]:
         """Return the first repeated sentences of a page, in reading order."""
@@ -65,8 +48,7 @@ class RecordMaker:
             return []
         budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
         shared = visit.verdict.match.shared
-        repeated = repeated_sentences(visit.page, shared, self._hash_clause, budget, EVIDENCE_SENTENCES)
-        return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in repeated]
+        return cut_evidence(repeated_sentences(visit.page, shared, self.hash_clause, budget, MAX_EVIDENCE))
 
     @staticmethod
     def standing(visit: Visit) -> Standing | None:
@@ -94,14 +76,14 @@ class RecordMaker:
         reason = _reason(visit, standing)
         record = Record(
             time=now_exactly(),
-            spider=self._spider,
-            crawl=self._crawl,
+            spider=self.spider,
+            crawl=self.crawl,
             url=visit.url,
             verdict=verdict.kind.value,
             outcome=visit.outcome.value,
             reason=reason,
             message=message_of(reason),
-            original_is_earlier=visit.is_duplicate and match is not None and self._is_earlier(match.original),
+            original_is_earlier=visit.is_duplicate and match is not None and self.is_earlier(match.original),
             is_item=visit.is_item and not visit.items.released,
             key=visit.key,
             items_dropped=visit.items.dropped,
@@ -113,8 +95,8 @@ class RecordMaker:
             return record
         return replace(
             record,
-            difference=self._difference(visit),
-            changes=_as_recorded(verdict.changes),
+            difference=cut_difference(verdict.difference),
+            changes=RecordedChanges.of(verdict.changes),
             evidence=self.evidence(visit),
             bytes=visit.size,
             **_shown_of(visit),
@@ -127,7 +109,7 @@ class RecordMaker:
         fields: dict[str, Any] = {}
         if standing is not None:
             fields = {"score": standing.score, "original_text": standing.original_text}
-            original = self._find(standing.original) if standing.original else None
+            original = self.find(standing.original) if standing.original else None
         elif match is not None:
             original = match.original
             fields = {"score": round(match.score, 4), "original_text": original.text_mark}
@@ -135,57 +117,41 @@ class RecordMaker:
             fields |= {"original_url": original.url, "original_crawl": original.run}
         return fields
 
-    @staticmethod
-    def _difference(visit: Visit) -> list[str]:
-        """Return what decided, as the page wrote it."""
-        return [one_line(each, DIFFERENCE_CHARACTERS) for each in visit.verdict.difference[:MAX_DIFFERENCES]]
 
-
+@dataclass(eq=False, kw_only=True)
 class Recorder(RecordMaker):
-    """Counts and records the pages of one crawl; *fail* gets trouble with the records or the store."""
+    """Counts and records the pages of one crawl."""
 
-    def __init__(  # noqa: PLR0913 - what a recorder needs
-        self,
-        spider: str,
-        crawl: str,
-        log: RecordLog | None,
-        listener: Listener,
-        fail: Callable[[DedupError | UnreadableError], None],
-        *,
-        hash_clause: Callable[[str], bytes],
-        preferences: Preferences,
-        begin: CrawlLine | None,
-        find: Callable[[bytes], StoredPage | None],
-        is_earlier: Callable[[StoredPage], bool],
-    ) -> None:
-        """*begin* is written before the first record."""
-        super().__init__(spider, crawl, hash_clause, find, is_earlier)
+    log: RecordLog | None
+    listener: Listener
+    preferences: Preferences
+    fail: Callable[[DedupError | UnreadableError], None]
+    """Gets trouble with the records or the store."""
+    begin: CrawlLine | None
+    """The line to write before the next one."""
+
+    def __post_init__(self) -> None:
         self.counts = Counts()
-        self._log = log
-        self._has_new = begin is None or begin.has_new
-        # The line to write before the next one; and the last line, as far as it is known.
-        self._begin = begin
-        self._end = None if begin is None else replace(begin, event="end")
-        self._listener = listener
-        self._fail = fail
-        self._preferences = preferences
+        self._has_new = self.begin is None or self.begin.has_new
+        # The last line, as far as it is known.
+        self._end = None if self.begin is None else replace(self.begin, event="end")
         self._signs: Signs | None = Signs()
         self._has_warned_of_key = False
 
     def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
-        self.counts, self._signs, self._begin, self._end = before.counts, before._signs, before._begin, before._end
+        self.counts, self._signs, self.begin, self._end = before.counts, before._signs, before.begin, before._end
 
     def finished(self, visit: Visit) -> None:
         """Count and record *visit*."""
         record = self.record(visit, briefly=True)
         for name, number in self.counts.add(record):
-            self._listener.count(name, number)
+            self.listener.count(name, number)
         if self._has_new or visit.verdict.kind is not VerdictKind.NEW or visit.items.released:
             self._write(record)
         if visit.verdict.reason == Reason.KEY_GIVEN_TWICE and not self._has_warned_of_key:
             self._has_warned_of_key = True
-            self._listener.warn(
+            self.listener.warn(
                 f"this crawl has given the key {visit.key} twice, with other values, and keeps both; so it does "
                 "with all such keys. If they name two things, add a field to DEDUP_KEY"
             )
@@ -196,27 +162,27 @@ class Recorder(RecordMaker):
                     self._warn(kind, record, **sign)
             except Exception as error:  # noqa: BLE001 - a plugin bug: the crawl goes on without warnings
                 self._signs = None
-                self._listener.warn(f"{error!r} while hosts were watched; please report it")
+                self.listener.warn(f"{error!r} while hosts were watched; please report it")
 
     def _warn(self, kind: str, record: Record, *, pages: int, **sign: Any) -> None:
         if kind == "fields":
-            self._listener.warn(
+            self.listener.warn(
                 f"of {pages} pages that repeat another one of their host, {sign['kept']} were kept only because their "
                 f"items have another {sign['field']!r}. If that field is not content, name the fields that are in "
                 "DEDUP_ITEM_FIELDS"
             )
         elif kind == "one_original":
-            self._listener.count("hosts_with_one_original", 1)
-            self._listener.one_original(sign["host"], sign["original"], sign["repeats"], pages)
-        elif not self._preferences.include(record.original_url or ""):
-            self._listener.count("hosts_that_repeat_another", 1)
-            self._listener.one_other_host(sign["host"], sign["of"], sign["repeats"], pages)
+            self.listener.count("hosts_with_one_original", 1)
+            self.listener.one_original(sign["host"], sign["original"], sign["repeats"], pages)
+        elif not self.preferences.include(record.original_url or ""):
+            self.listener.count("hosts_that_repeat_another", 1)
+            self.listener.one_other_host(sign["host"], sign["of"], sign["repeats"], pages)
 
     def gone(self, url: str) -> None:
         """Count and record that the page at *url*, which the store has, is gone."""
-        record = Record(now_exactly(), self._spider, self._crawl, url, VerdictKind.GONE.value)
+        record = Record(now_exactly(), self.spider, self.crawl, url, VerdictKind.GONE.value)
         for name, number in self.counts.add(record):
-            self._listener.count(name, number)
+            self.listener.count(name, number)
         self._write(record)
 
     def note(self, **fields: Any) -> None:
@@ -224,28 +190,26 @@ class Recorder(RecordMaker):
         if self._end is not None:
             self._end = replace(self._end, **fields)
 
-    def _write(self, *lines: Record | CrawlLine) -> None:
-        if self._log is None:
+    def _write(self, line: Record | CrawlLine) -> None:
+        if self.log is None:
             return
         try:
-            if self._begin is not None:
-                self._log.append(self._begin)
-                self._begin = None
-            for line in lines:
-                self._log.append(line)
+            if self.begin is not None:
+                self.log.append(self.begin)
+                self.begin = None
+            self.log.append(line)
         except TROUBLE as error:
-            self._fail(error)
+            self.fail(error)
 
     def close(self) -> None:
         """Write that the crawl has ended, and close the file."""
         if self._end is not None:
-            self._end.time = now_exactly()
-            self._write(self._end)
-        if self._log is not None:
+            self._write(replace(self._end, time=now_exactly()))
+        if self.log is not None:
             try:
-                self._log.close()
+                self.log.close()
             except TROUBLE as error:
-                self._fail(error)
+                self.fail(error)
 
 
 def _shown_of(visit: Visit) -> dict[str, Any]:
@@ -254,33 +218,8 @@ def _shown_of(visit: Visit) -> dict[str, Any]:
         return {}
     fields: dict[str, Any] = {"text": (visit.as_before or visit.page).text_mark}
     if (features := visit.page.features) is not None:
-        fields |= {"title": one_line(features.title, TITLE_CHARACTERS), "canonical": features.canonical or None}
+        fields |= {"title": cut_title(features.title), "canonical": features.canonical or None}
     return fields
-
-
-def _as_recorded(changes: Changes) -> RecordedChanges | None:
-    """Return *changes* as a record has them: what there is, cut."""
-    if not changes:
-        return None
-    return RecordedChanges(
-        [_cut_pair(one_line(old), one_line(new)) for old, new in changes.replaced[:MAX_CHANGES]],
-        [*map(_cut, changes.deleted[:MAX_CHANGES])],
-        [*map(_cut, changes.inserted[:MAX_CHANGES])],
-        changes.is_shown_otherwise,
-        [(_cut(name), *_cut_pair(one_line(old), one_line(new))) for name, old, new in changes.values[:MAX_CHANGES]],
-    )
-
-
-def _cut_pair(old: str, new: str) -> tuple[str, str]:
-    """Return a sentence as it was and as it is, cut so that the first difference is in both."""
-    same = Prefix.similarity(old, new)
-    start = max(0, same - EVIDENCE_CHARACTERS // 2) if max(len(old), len(new)) > EVIDENCE_CHARACTERS else 0
-    mark = "…" if start else ""
-    return _cut(mark + old[start:]), _cut(mark + new[start:])
-
-
-def _cut(text: str) -> str:
-    return one_line(text, EVIDENCE_CHARACTERS)
 
 
 def _reason(visit: Visit, standing: Standing | None) -> str:

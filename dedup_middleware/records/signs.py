@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.items.reading import field_of
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.counts import NO_HOST, host_at, kind_of
+from dedup_middleware.records.counts import NO_HOST, counted_as, host_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ class Signs:
         fields = {*map(field_of, record.difference)} if record.reason == Reason.ITEM_FIELD_DIFFERS else set[str]()
         self._compared += is_copy or bool(fields)
         self._fields.update(fields)
-        if record.is_item or kind_of(record) is None or (host := host_at(record.url)) == NO_HOST:
+        if record.is_item or counted_as(record)[0] is None or (host := host_at(record.url)) == NO_HOST:
             return
         self._pages[host] += 1
         if is_copy:

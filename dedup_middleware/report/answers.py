@@ -6,15 +6,16 @@ They are in a file of JSON Lines beside the records. Each is written at once, an
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from dedup_middleware.common import bounded, permissions
-from dedup_middleware.common.plain_files import open_file
+from dedup_middleware.common.plain_files import ends_torn, open_file
 from dedup_middleware.common.urls import host_of, is_under
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.records.file import MAX_LINE, ends_torn
+from dedup_middleware.records.file import MAX_LINE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,14 +52,18 @@ class Answers:
         """Read the file at *path*, if it exists; :class:`RecordsError` if it cannot be read or is another file."""
         self.path = path
         self._by_pair: dict[tuple[str, str], Answer] = {}
+        lines: list[bytes] = []
         try:
-            lines = _lines(path) if path.exists() else []
+            if path.exists():
+                with open_file(path) as file:
+                    lines = [line or b"" for line in bounded.lines(file, MAX_LINE)]
         except OSError as error:
             raise RecordsError(
                 f"The labels {path} cannot be read ({error.strerror})", "Check its permissions."
             ) from error
         for line in lines:
-            if (answer := _parse(line)) is not None:
+            with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+                answer = _decoder.decode(line)
                 self._by_pair[answer.pair] = answer
         if lines and not self._by_pair:
             raise RecordsError(f"{path} is not a file of labels", "Move it away, or name another one.")
@@ -102,15 +107,3 @@ class Answers:
                 f"The labels {self.path} cannot be written ({error.strerror})", "Make room, or check its permissions."
             ) from error
         self._by_pair[answer.pair] = answer
-
-
-def _lines(path: Path) -> list[bytes]:
-    with open_file(path) as file:
-        return [line or b"" for line in bounded.lines(file, MAX_LINE)]
-
-
-def _parse(line: bytes) -> Answer | None:
-    try:
-        return _decoder.decode(line)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None

@@ -6,7 +6,6 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -20,26 +19,14 @@ from dedup_middleware.model import is_marked, now
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.counts import host_at
 from dedup_middleware.records.crawl_changes import NEW, NOT_SEEN, changes_since
-from dedup_middleware.records.file import (
-    DIFFERENCE_CHARACTERS,
-    EVIDENCE_CHARACTERS,
-    EVIDENCE_SENTENCES,
-    MAX_DIFFERENCES,
-    TITLE_CHARACTERS,
-    Record,
-    RecordFilter,
-    crawl_named,
-    lines,
-    log_of,
-)
+from dedup_middleware.records.file import Record, crawl_named, cut_difference, cut_evidence, cut_title, lines, log_of
 from dedup_middleware.records.signs import score_of
-from dedup_middleware.report.crawl_counts import Crawls
-from dedup_middleware.report.tallies import NearMisses, Tallies
+from dedup_middleware.report.tallies import Crawls, NearMisses, Tallies
 from dedup_middleware.stores import store_exists
-from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences, one_line
+from dedup_middleware.text.clauses import Sentence, clauses, marked_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dedup_middleware.index.index import Index
@@ -55,8 +42,22 @@ PAIRS = 2_000
 _HOSTS = 12
 # URLs of pages that are new, and that were not seen.
 _SINCE = 20
-#: Columns with few different values: each value is written once, and the rows have its number.
-_TABLED = ("original", "host", "reason", "outcome", "crawl", "key")
+#: The columns of the table, and what a record has in each.
+_COLUMNS: dict[str, Callable[[Record], Any]] = {
+    "url": lambda record: record.url,
+    "title": lambda record: cut_title(record.title or record.key),
+    "score": score_of,
+    "time": lambda record: record.time[:19],
+}
+#: Those with few different values: each value is written once, and the rows have its number.
+_TABLED: dict[str, Callable[[Record], str | None]] = {
+    "original": lambda record: record.original_url,
+    "host": lambda record: host_at(record.url),
+    "reason": lambda record: record.reason,
+    "outcome": lambda record: record.outcome,
+    "crawl": lambda record: record.crawl,
+    "key": lambda record: record.key,
+}
 
 
 @dataclass(slots=True)
@@ -89,12 +90,13 @@ def gather(
     with stored(config) as (store, note):
         summary = _summary(config, tallies, crawl) | {"crawls": crawls.summary(), "note": note}
         summary["pairs"], summary["since"] = _columns(rows), _since(log)
-        differences = [_cut(record.difference, 1, DIFFERENCE_CHARACTERS) for record in queue]
+        differences = [cut_difference(record.difference, 1) for record in queue]
         summary["near"] = {"pages": len(near.urls), "differences": differences}
         summary["signs"] = tallies.signs.all()
         details = [_detail(record) for record in rows]
         near_pairs = range(len(duplicates), len(duplicates) + min(len(queue), pairs // 2))
-        doubtful = [*most_doubtful(duplicates, pairs - len(near_pairs)), *near_pairs]
+        by_score = sorted(range(len(duplicates)), key=lambda n: (duplicates[n].score or 0.0, n))
+        doubtful = [*by_score[: pairs - len(near_pairs)], *near_pairs]
         if store is not None:
             for number in doubtful:
                 details[number]["texts"] = store.side_by_side(rows[number])
@@ -141,7 +143,7 @@ def _since(log: Path) -> dict[str, Any]:
     urls: dict[str, list[str]] = {NEW: [], NOT_SEEN: []}
     # What comes through a pipe is read once.
     with suppress(NothingFoundError):
-        for change in changes_since(log, None, RecordFilter()) if log.is_file() else ():
+        for change in changes_since(log) if log.is_file() else ():
             if change.kind in urls:
                 urls[change.kind].append(change.url)
     return {kind: {"pages": len(found), "urls": found[:_SINCE]} for kind, found in urls.items()}
@@ -166,25 +168,13 @@ def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
-def _columns(rows: Iterable[Record]) -> dict[str, Any]:
+def _columns(rows: Sequence[Record]) -> dict[str, Any]:
     """Return *rows* by column; a column of `_TABLED` as a table of its values, and the number of each row's value."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("url", "title", "score", "time", *_TABLED)}
+    columns: dict[str, list[Any]] = {name: [*map(value_in, rows)] for name, value_in in _COLUMNS.items()}
     tables: dict[str, dict[str, int]] = {name: {} for name in _TABLED}
-    for record in rows:
-        columns["url"].append(record.url)
-        columns["title"].append(one_line(record.title or record.key, TITLE_CHARACTERS))
-        columns["score"].append(score_of(record))
-        columns["time"].append(record.time[:19])
-        values = (
-            record.original_url,
-            host_at(record.url),
-            record.reason,
-            record.outcome,
-            record.crawl,
-            record.key,
-        )
-        for name, value in zip(_TABLED, values, strict=True):
-            columns[name].append(tables[name].setdefault(value or "", len(tables[name])))
+    for name, value_in in _TABLED.items():
+        table = tables[name]
+        columns[name] = [table.setdefault(value_in(record) or "", len(table)) for record in rows]
     return {
         "columns": columns,
         "tables": {name: [*table] for name, table in tables.items()},
@@ -194,21 +184,12 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
 
 def _detail(record: Record) -> dict[str, Any]:
     return {
-        "evidence": _cut(record.evidence, EVIDENCE_SENTENCES, EVIDENCE_CHARACTERS),
-        "difference": _cut(record.difference, MAX_DIFFERENCES, DIFFERENCE_CHARACTERS),
+        "evidence": cut_evidence(record.evidence),
+        "difference": cut_difference(record.difference),
         "bytes": record.bytes,
         "items_dropped": record.items_dropped,
         "texts": None,
     }
-
-
-def _cut(texts: list[str], count: int, characters: int) -> list[str]:
-    return [one_line(text, characters) for text in islice(texts, count)]
-
-
-def chunks(details: list[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield *details* in lists of *size*."""
-    return (details[start : start + size] for start in range(0, len(details), size))
 
 
 SAME, NEARLY, OWN, TOO_SHORT = "=", "~", "+", ""
@@ -282,8 +263,3 @@ def stored(config: Config) -> Iterator[tuple[Stored | None, str]]:
             return
         fingerprint = instance_of(config.fingerprint, store.header.key)
         yield Stored(index, fingerprint.hash, config.redact_query), ""
-
-
-def most_doubtful(records: Sequence[Record], count: int) -> list[int]:
-    """Return the numbers of the *count* *records* with the lowest scores."""
-    return sorted(range(len(records)), key=lambda n: (records[n].score or 0.0, n))[:count]

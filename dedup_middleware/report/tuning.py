@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.text.terminal import Table, plural, rendered
+from dedup_middleware.text.terminal import Table, columns, plural, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -140,8 +140,8 @@ def as_dict(found: Recorded, rows: Sequence[ThresholdRow], current: float) -> di
     }
 
 
-def tuning_text(found: Recorded, rows: Sequence[ThresholdRow], current: float, width: int | None = None) -> str:
-    """Return the table for a person, in at most *width* columns."""
+def tuning_text(found: Recorded, rows: Sequence[ThresholdRow], current: float) -> str:
+    """Return the table for a person."""
     now = next(row for row in rows if row.threshold == current)
     cells = [
         (
@@ -152,7 +152,7 @@ def tuning_text(found: Recorded, rows: Sequence[ThresholdRow], current: float, w
         )
         for row in rows
     ]
-    lines = [rendered(Table(("threshold", "pages dropped", "items dropped", "change"), cells, names=0), width), ""]
+    lines = [rendered(Table(("threshold", "pages dropped", "items dropped", "change"), cells, names=0), columns()), ""]
     if rows[0].pages_at_most > rows[0].pages:
         lines.append("The upper numbers are bounds: a check may keep some of these pages.")
     if kept := found.kept.total():

@@ -62,6 +62,12 @@ def shortened(text: str, width: int | None) -> str:
     return f"{_start(text, width - 1 - _width(end))}…{end}"
 
 
+def fitted(text: str, start: str = "") -> str:
+    """Return *text* behind *start*, shortened to the rest of a line where standard output is a terminal."""
+    width = columns()
+    return start + shortened(text, None if width is None else width - len(start))
+
+
 class Table(NamedTuple):
     """Rows of cells below a header."""
 

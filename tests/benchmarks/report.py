@@ -24,7 +24,7 @@ from prose import story
 
 from dedup_middleware.records.counts import Counts
 from dedup_middleware.records.crawl_lines import CrawlLine
-from dedup_middleware.records.file import Record, open_records, to_line
+from dedup_middleware.records.file import Record, open_records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import html
 from dedup_middleware.settings import Config
@@ -45,7 +45,7 @@ def make_records(path: Path, new: int, others: int, hosts: int, crawls: int) -> 
                 event="end" if part else "begin", time=_time(time), spider="daily", crawl=name, version="0.1.0"
             )
             if part in {0, 179}:
-                file.write(f"{to_line(line)}\n")
+                file.write(f"{line.to_line()}\n")
             host = f"host-{minute % hosts}.example"
             for number in range(_share(new, minute, minutes)):
                 url = f"https://{host}/2026/11/new/{minute}-{number}/a-story-of-the-day"
