@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -20,6 +19,7 @@ from dedup_middleware.model import TEXT_LIMIT, Fingerprint, Page
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, pieces
 from dedup_middleware.text.words import without_numbering
+from dedup_middleware.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -117,12 +117,8 @@ class BodyDigests:
 
     def __init__(self, key: bytes, config: Config) -> None:
         """Use the store's *key*, 16 bytes; pages that *config* has read, or compared, otherwise have other digests."""
-        try:
-            ours = version("dedup-middleware")
-        except PackageNotFoundError:  # sources that are not installed
-            ours = ""
         how = (
-            (READING, ours, etree.LXML_VERSION, etree.LIBXML_VERSION),
+            (READING, __version__, etree.LXML_VERSION, etree.LIBXML_VERSION),
             (EXTRACTORS.version(config.extractor), *config.deciding),
             (budget.MAX_ELEMENTS, budget.MAX_CLAUSES, budget.MAX_MILLISECONDS, TEXT_LIMIT),
         )
