@@ -182,8 +182,8 @@ class ItemContent:
 
     hashes: frozenset[bytes]
     """Of the clauses of their texts, 8 bytes each."""
-    values: frozenset[bytes]
-    """Hashes (4 bytes) of their short values: names, prices, labels."""
+    items: frozenset[frozenset[bytes]]
+    """Of each item the hashes (4 bytes) of what it has: see `ItemText.hashes`."""
     has_text: bool
     """Whether their texts are long enough to be compared."""
     texts: tuple[str, ...] = field(default=(), compare=False, repr=False)
@@ -192,6 +192,11 @@ class ItemContent:
     """Their short values, each with its field, as they are shown: ``price: 20``. Until they are stored."""
     digest: bytes = b""
     """8 bytes that change with any character of their texts and values; empty if unknown."""
+
+    @property
+    def values(self) -> frozenset[bytes]:
+        """What the items have together."""
+        return frozenset().union(*self.items)
 
 
 class Fetched(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import json
 import pathlib
 import time
 from typing import Any
@@ -136,6 +137,10 @@ class Steps(scrapy.Spider):
     def parse_api(self, response, kind="dict"):
         for fields in response.json():
             yield ITEM_TYPES[kind](**fields)
+
+    def parse_script(self, response):
+        for kind, fields in json.loads(response.css("script::text").get()):
+            yield ITEM_TYPES[kind](url=response.url, **fields)
 
     def parse_detached(self, response):
         yield DetachedItem(response.url, text="".join(response.css("p::text").getall()))

@@ -24,29 +24,50 @@ def entry(number, url="", tell=story):
 
 
 def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
-    first = site.add("/first", article("First", story(1)))
-    copies = {kind: site.add(f"/{n}", blog("Copy", story(1)), host=1) for n, kind in enumerate(ITEM_TYPES)}
-    steps = [{"url": first}, *({"url": url, "cb_kwargs": {"kind": kind}} for kind, url in copies.items())]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings=TAG)
+    firsts, copies = (
+        {kind: site.add(f"/{n}", page("Copy", story(n)), host=host) for n, kind in enumerate(ITEM_TYPES)}
+        for host, page in enumerate((article, blog))
+    )
+    pages = [*firsts.items(), *copies.items()]
+    outcome = crawl(
+        "sample_spiders.Steps", steps=[{"url": url, "cb_kwargs": {"kind": kind}} for kind, url in pages], settings=TAG
+    )
     items = {i["url"]: i for i in outcome.items}
 
-    assert outcome.kept == [first, *copies.values()]
-    assert items[first]["dedup"] == {"original_url": None, "score": None, "verdict": "new"}
-    tag = {"original_url": first, "score": 1.0, "verdict": "duplicate"}
-    assert {kind: items[copies[kind]].get("dedup") for kind in TAGGABLE} == dict.fromkeys(TAGGABLE, tag)
-    assert all(not items[copies[kind]].get("dedup") for kind in UNTAGGABLE)
-    # Tagged duplicates never own: to the last they repeat the first, and not one another.
-    assert {r["original_url"] for r in outcome.records} == {first}
-    assert {r["url"]: r["outcome"] for r in outcome.records} == {
-        url: "tagged" if kind in TAGGABLE else "kept" for kind, url in copies.items()
+    assert outcome.kept == [url for _, url in pages]
+    for kind in TAGGABLE:
+        assert items[firsts[kind]]["dedup"] == {"original_url": None, "score": None, "verdict": "new"}
+        assert items[copies[kind]]["dedup"] == {"original_url": firsts[kind], "score": 1.0, "verdict": "duplicate"}
+    assert all(not items[url].get("dedup") for kind, url in pages if kind in UNTAGGABLE)
+    assert {r["url"]: (r["original_url"], r["outcome"]) for r in outcome.records} == {
+        url: (firsts[kind], "tagged" if kind in TAGGABLE else "kept") for kind, url in copies.items()
     }
     assert outcome.stats["dedup/items/tagged"] == len(TAGGABLE)
-    assert outcome.stats["dedup/items/tag_refused"] == len(UNTAGGABLE)
+    assert outcome.stats["dedup/items/tag_refused"] == 2 * len(UNTAGGABLE)
     assert outcome.dropped == []
     assert len(outcome.problems) == len(UNTAGGABLE)
     (warning,) = [line for line in outcome.problems if "items of class sample_spiders.Item cannot be tagged" in line]
     assert "declare a field 'dedup' in it (scrapy.Field() in an Item" in warning
-    assert f"items that cannot be tagged          {len(UNTAGGABLE)}" in outcome.log.partition("dedup summary")[2]
+    assert f"items that cannot be tagged         {2 * len(UNTAGGABLE)}" in outcome.log.partition("dedup summary")[2]
+
+
+def test_to_the_last_a_tagged_duplicate_repeats_the_first_page(site, crawl):
+    first = site.add("/first", article("First", story(1)))
+    copies = [site.add(f"/{n}", blog("Copy", story(1)), host=1) for n in range(3)]
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (first, *copies)], settings=TAG)
+
+    assert {r["url"]: (r["original_url"], r["outcome"]) for r in outcome.records} == dict.fromkeys(
+        copies, (first, "tagged")
+    )
+
+
+@pytest.mark.parametrize("kind", sorted({*ITEM_TYPES} - {"dict"}))
+def test_an_item_of_another_class_is_another_item(site, crawl, kind):
+    first = site.add("/first", article("First", story(1)))
+    again = site.add("/again", blog("First", story(1)), host=1)
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": first}, {"url": again, "cb_kwargs": {"kind": kind}}])
+
+    assert (outcome.kept, outcome.dropped) == ([first, again], [])
 
 
 @pytest.mark.every_scrapy

@@ -380,7 +380,11 @@ def test_a_value_that_the_original_does_not_show_counts_on_any_site():
     pages = ("http://one.example/", shown[0], first), ("http://two.example/", shown[1], second)
     assert verdicts(*pages)[1] != "duplicate"
     both = [html.replace("<footer>", "<footer><p>Alder Bakery</p><p>Birch Bakery</p>") for _ in "12"]
-    assert verdicts(("http://one.example/", both[0], first), ("http://two.example/", both[1], second))[1] == "duplicate"
+    assert verdicts(("http://one.example/", both[0], first), ("http://two.example/", both[1], second))[1] != "duplicate"
+    without = {"text": first["text"]}
+    assert (
+        verdicts(("http://one.example/", both[0], without), ("http://two.example/", both[1], second))[1] == "duplicate"
+    )
 
 
 @pytest.mark.parametrize(("one", "other"), [("{}-05-12T18:30", "{}-06-12T18:30"), ("12.05.{}", "13.05.{}")])

@@ -12,6 +12,7 @@ from dedup_middleware.model import ItemContent, Kept, PageFeatures, Standing, St
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=6, max_size=6), max_size=9)
+ITEMS = st.frozensets(st.frozensets(st.binary(min_size=4, max_size=4).filter(any), min_size=1, max_size=9), max_size=3)
 SHORT_HASHES = st.frozensets(st.binary(min_size=4, max_size=4), max_size=9)
 TEXT_HASHES = st.frozensets(st.binary(min_size=2, max_size=2), max_size=9)
 KEEPIES = st.builds(Kept, st.text(), st.text(), st.none() | st.frozensets(st.text(), max_size=3))
@@ -26,7 +27,7 @@ PAGES = st.builds(
     exact_digest=st.just(b"") | st.binary(min_size=8, max_size=8).filter(any),
     source=st.just(b"") | st.binary(min_size=16, max_size=16),
     features=st.none() | st.builds(PageFeatures, st.text(), st.text(), TEXT_HASHES, SHORT_HASHES),
-    item_content=st.none() | st.builds(ItemContent, HASHES, SHORT_HASHES, st.booleans()),
+    item_content=st.none() | st.builds(ItemContent, HASHES, ITEMS, st.booleans()),
     standing=st.none()
     | st.builds(
         Standing,

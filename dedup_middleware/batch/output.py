@@ -245,5 +245,6 @@ def _content(job: Job, page: Page) -> ItemContent:
     """Return what an item with the text and the title of *page* contains."""
     check = ItemCheck(job.fingerprint, job.config.max_bytes, job.config.item_fields)
     with suppress(UncheckableError):
-        return content_of([check.read(page, as_item(page, job.config.item_fields), page_budget())])
+        item = check.read(page, as_item(page, job.config.item_fields), page_budget())
+        return content_of([replace(item, kind="")])
     return content_of([])

@@ -33,7 +33,7 @@ def name_of(title: str, is_part: Callable[[str], bool], is_word: Callable[[str],
     word for which *is_word* does. Empty if nothing else is there. What stands beside the heading of a page is not the
     site's for that: "Nurse - Leeds" under the heading "Nurse".
     """
-    parts = [part for part in titles.parts(title) if not _is_host(part, host)]
+    parts = [part for part in titles.parts(title) if not is_host(part, host)]
     named = [part for part in parts if not is_part(part)] or parts
     own = ([w for w in _tokens(titles.without_view(part)) if not is_word(w.casefold())] for part in named)
     return " | ".join([" ".join(words) for words in own if words])
@@ -47,7 +47,7 @@ def title_edits(name: str, others: Iterable[str]) -> list[Edit]:
         return []
     alike, other = max((_alike(row, there), other) for other, there in rows.items())
     if alike < ALIKE:
-        return [Edit(Kind.HEADLINE if is_headline(row) else Kind.TITLE, name, other)]
+        return [Edit(Kind.HEADLINE if titles.is_headline(row) else Kind.TITLE, name, other)]
     if _beside(name, rows[other]):
         # "Nurse | Leeds" has all of the heading "Nurse"; so has the title over that: "Nurse | York".
         other = next((each for each in rows if any(map(str.isalpha, _beside(each, rows[other])))), other)
@@ -60,7 +60,7 @@ def _beside(name: str, row: str) -> list[str]:
     return [word for each in found if each != row for word in each.split()] if row in found else []
 
 
-def _is_host(part: str, host: str) -> bool:
+def is_host(part: str, host: str) -> bool:
     """Return whether a *part* of a title is the name of the *host*: "The Harbour Times" of harbourtimes.example."""
     letters = "".join(filter(str.isalnum, part.casefold())).removeprefix("the")
     labels = host.removeprefix("www.").split(".")
@@ -76,11 +76,6 @@ def row_of(name: str) -> str:
 
 def _tokens(name: str) -> list[str]:
     return [word for word in tokens(plain(name)) if _SYMBOL.fullmatch(word) or not is_symbol(word)]
-
-
-def is_headline(row: str) -> bool:
-    """Return whether a title, the words of a *row*, is long enough to name one text."""
-    return _weight(row) >= titles.TELLING_TITLE_WEIGHT
 
 
 def _weight(row: str) -> int:

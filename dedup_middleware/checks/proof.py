@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
-from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
+from dedup_middleware.checks.naming import is_host, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, is_same_page, relation_of
 from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, rejection_of
 from dedup_middleware.common.urls import host_of
 from dedup_middleware.extraction.features import MAX_TITLE, all_facts, facts_of, is_passing, text_hash
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.index import shown
-from dedup_middleware.items.item_values import is_url
-from dedup_middleware.items.reading import hash_of
+from dedup_middleware.items.item_values import is_url, whole_of
+from dedup_middleware.items.reading import ANY_CLASS, HAS_TEXT, IS, hash_of
 from dedup_middleware.model import STORED_TEXT_BYTES, TEXT_LIMIT, PageFeatures, Rejection, is_cut
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.addresses import has_other_version, is_view
-from dedup_middleware.text.clauses import SHORT, clauses, folded, weight
+from dedup_middleware.text.clauses import ENDS, SHORT, clauses, folded, weight
 from dedup_middleware.text.words import are_letters, is_unspaced, numbers_in, terms, without_credits, without_links
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Prover:
         parts = (
             self._own_text(subject, there),
             self._names(subject, there, Relation.SAME_SITE),
-            (Edit(Kind.VALUE, f"{v.field}: {v.written}") for v in subject.values if not there.has(v)),
+            (Edit(Kind.VALUE, written) for _, written in there.missing(subject)),
             self._own_content(subject, there),
         )
         allowed = self.rules.allowed(Relation.SAME_SITE)
@@ -177,9 +178,9 @@ class Prover:
         own = [line for line in subject.lines if line not in known]
         if subject.is_item:
             # Its lines may break elsewhere.
-            told = _joined(there.lines)
-            is_equal = _joined(subject.lines) in told
-            own = [] if is_equal else [line for line in own if _joined([line]) not in told]
+            told = _Told(there.lines)
+            is_equal = told.has(subject.lines)
+            own = [] if is_equal else [line for line in own if not told.has([line])]
             known.update(line for each in subject.lines for line in each.split("\n"))
             site = self.lookup.shown_on(page.url)
             own += [
@@ -237,7 +238,7 @@ class Prover:
         for name in ours:
             row = row_of(name)
             is_around = not any(map(str.isdecimal, name)) and (there.is_around(name) or there.has_line(row))
-            if is_around or (is_headline(row) and there.contains(name)):
+            if is_around or (titles.is_headline(row) and there.contains(name)):
                 continue
             for edit in title_edits(name, theirs):
                 if edit.there or not there.tells(edit.here):
@@ -248,30 +249,43 @@ class Prover:
 
     def _values(self, subject: Subject, there: _There, relation: Relation) -> Iterator[Edit]:
         """Yield the short values of *subject* that the original's items have not."""
-        own = [value for value in subject.values if not there.has(value)]
+        own = there.missing(subject)
         if not own:
             return
         texts = _shown(subject)
-        names = {titles.row_of(part) for name in subject.names for part in titles.parts(name)}
-        for value in own:
-            is_no_edit = not _is_given(value, subject.page.url, *texts) and (
-                value.words in names
+        for value, written in own:
+            is_no_edit = value is not None and (
+                # Headlines are compared as such, see `_names`.
+                value.is_headline
                 or (
-                    is_view(value.words, subject.page.url, there.page.url)
-                    if relation is Relation.SAME_ADDRESS
-                    else there.shows(value) or self._is_sites_value(subject, value)
+                    not _is_given(value, subject.page.url, *texts)
+                    and (
+                        is_view(value.words, subject.page.url, there.page.url)
+                        if relation is Relation.SAME_ADDRESS
+                        else self._is_known(subject, there, value)
+                    )
                 )
             )
             if not is_no_edit:
-                yield Edit(Kind.VALUE, f"{value.field}: {value.written}")
+                yield Edit(Kind.VALUE, written)
 
-    def _is_sites_value(self, subject: Subject, value: Value) -> bool:
-        """Return whether *value* is of the publication: a link, a date by itself, the name of a section."""
+    def _is_known(self, subject: Subject, there: _There, value: Value) -> bool:
+        """Return whether the original shows *value*, or it is of the publication: a link, a date, a section's name.
+
+        What stands in a field in which the original has another value is neither, but for the name of the site: "Part
+        time" is no section, for "Full time".
+        """
         if is_url(value.written) or (is_passing(value.written) and not value.is_to_come):
             return True
-        site = self.lookup.shown_on(subject.page.url)
+        features, url = subject.page.features or PageFeatures(), subject.page.url
+        site = self.lookup.shown_on(url)
         is_frame = shown.is_frame_line(site, value.written) or shown.is_frame(site, text_hash(value.written))
-        return is_frame and are_letters("".join(value.written.split()))
+        is_sites = is_frame and are_letters("".join(value.written.split()))
+        if not (is_sites or there.shows(value)):
+            return False
+        names = map(titles.row_of, features.site_names)
+        is_name = value.words in names or is_host(value.written, host_of(url)) or shown.is_name(site, value.written)
+        return is_name or not there.gives(value.field)
 
     # --- what stands around a text
 
@@ -337,9 +351,33 @@ class _There:
         digest = subject.page.fingerprint.exact_digest
         return digest != b"" and digest == self.page.exact_digest
 
-    def has(self, value: Value) -> bool:
-        """Return whether an item of the original has *value*; true where its items are unknown."""
-        return self._content is None or hash_of(value) in self._content.values
+    def missing(self, subject: Subject) -> list[tuple[Value | None, str]]:
+        """Return what the item of *subject* has and that of the original's items has not that is most like it.
+
+        Each with how it is shown; ``None`` for what is no short value. Nothing where the original's items are unknown.
+        """
+        item, known = subject.item, self._content
+        if item is None or known is None:
+            return []
+        items: Iterable[AbstractSet[bytes]] = known.items
+        if subject.is_item:
+            # Of several texts, one that differs may be that of any.
+            texts = [each for each in items if HAS_TEXT in each]
+            items = [each for each in texts if item.text_hash in each] or (texts if len(texts) == 1 else ())
+        own: list[tuple[Value | None, bytes, str]] = [
+            (value, hash_of(value), f"{value.field}{IS}{value.written}") for value in item.values
+        ]
+        own += [(None, item.class_hash, f"class{IS}{item.kind}")] * bool(item.kind)
+        found = ([(v, w) for v, h, w in own if h not in each and (v or ANY_CLASS not in each)] for each in items)
+        text = subject.lines[0] if subject.lines else ""
+        missing: list[tuple[Value | None, str]] = min(found, key=len, default=[(None, f"text{IS}{text}")])
+        # A text that stands in another field: "before" and "after".
+        elsewhere = known.values if item.fields else frozenset()
+        return missing + [(None, f) for f, both, alone in item.fields if both not in elsewhere and alone in elsewhere]
+
+    def gives(self, field: str) -> bool:
+        """Return whether the items of the original have a value in *field*. Two reads."""
+        return any(line.startswith(f"{field}{IS}") for line in self._lookup.item_values(self.page))
 
     def contains(self, words: str) -> bool:
         """Return whether the text has these *words* of a title, in their order."""
@@ -358,8 +396,11 @@ class _There:
 
     def shows(self, value: Value) -> bool:
         """Return whether the original has *value* anywhere, for one in another field."""
-        row = titles.row_of_all([self.features.title, self.features.heading, *self.lines])
-        return f" {value.words} " in row or self.is_around(value.written)
+        texts = [self.features.title, self.features.heading, *self.lines]
+        is_shown = f" {value.words} " in titles.row_of_all(texts) and _stands_in(
+            value.whole, whole_of("\n".join(texts))
+        )
+        return is_shown or self.is_around(value.written)
 
     def is_around(self, line: str) -> bool:
         """Return whether *line*, with its facts, stands around the original's main text."""
@@ -413,7 +454,7 @@ def _is_label(site: Mapping[bytes, bytes], line: str, *, is_view: bool) -> bool:
 
 
 def _has_same_headline(names: Iterable[str], others: Iterable[str]) -> bool:
-    return any(map(is_headline, {*map(row_of, names)} & {*map(row_of, others)}))
+    return any(map(titles.is_headline, {*map(row_of, names)} & {*map(row_of, others)}))
 
 
 def _is_about(headline: str, lines: Iterable[str]) -> bool:
@@ -422,8 +463,25 @@ def _is_about(headline: str, lines: Iterable[str]) -> bool:
     return weight("".join(words & {*terms(folded("\n".join(lines)))})) >= SHARED_TITLE * weight("".join(words))
 
 
-def _joined(lines: Iterable[str]) -> str:
-    return f" {' '.join(' '.join(line.split()) for line in lines)} "
+class _Told:
+    """A text in which others are looked for, wherever its lines break."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._text, self._edges = "", set[int]()
+        for line in lines:
+            self._edges.add(len(self._text))
+            self._text += f" {' '.join(line.split())}"
+        self._edges.add(len(self._text))
+        self._text += " "
+
+    def has(self, lines: Iterable[str]) -> bool:
+        """Return whether the text has these *lines* in a row, each of them whole: no half of a sentence."""
+        wanted = f" {' '.join(' '.join(line.split()) for line in lines)} "
+        start = self._text.find(wanted)
+        return start >= 0 and self._is_edge(start) and self._is_edge(start + len(wanted) - 1)
+
+    def _is_edge(self, place: int) -> bool:
+        return place in self._edges or self._text[:place].rstrip("”’」』\"')）")[-1:] in ENDS
 
 
 def _shown(subject: Subject) -> tuple[str, str]:
@@ -431,6 +489,15 @@ def _shown(subject: Subject) -> tuple[str, str]:
     features = subject.page.features or PageFeatures()
     text = "\n".join([features.title, features.heading, *features.lines, *subject.page.paragraphs])
     return text, titles.row_of_all([text])
+
+
+# What makes another value of one right beside it: "-5", "1/2", "2.5", "50%".
+_BEFORE, _AFTER = r"(?<![-+/^~<>])(?<!\d[.,:])", r"(?![-/^%°>]|[.,:]\d)"
+
+
+def _stands_in(whole: str, text: str) -> bool:
+    """Return whether a value stands in *text* by itself, and is no part of another one."""
+    return re.search(f"{_BEFORE}{re.escape(whole)}{_AFTER}", text) is not None
 
 
 def _is_given(value: Value, url: str, text: str, words: str) -> bool:

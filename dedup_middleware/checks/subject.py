@@ -32,18 +32,24 @@ class Subject:
     """The clauses of its text, by hash."""
     names: Sequence[str]
     """What it is called: of an item, the short texts by which its page is called; of a page, title and heading."""
-    values: tuple[Value, ...] = ()
+    item: ItemText | None = None
+    """The item, if there is one."""
     is_item: bool = False
     """Whether it is an item with text."""
+
+    @property
+    def values(self) -> Sequence[Value]:
+        """The short values of its item."""
+        return () if self.item is None else self.item.values
 
     @classmethod
     def of(cls, page: Page, item: ItemText | None = None) -> Subject:
         """Return what is judged of *page* and of its *item*, if there is one."""
         if item is not None and item.has_text:
-            return cls(page, item.texts, item.fingerprint.weights, item.names, item.values, is_item=True)
+            return cls(page, item.texts, item.fingerprint.weights, item.names, item, is_item=True)
         features = page.features or PageFeatures()
         names = tuple(filter(None, dict.fromkeys((features.title, features.heading))))
-        return cls(page, page.paragraphs, page.fingerprint.weights, names, () if item is None else item.values)
+        return cls(page, page.paragraphs, page.fingerprint.weights, names, item)
 
 
 def relation_of(page: Page, original: StoredPage) -> Relation:

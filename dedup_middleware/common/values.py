@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from lxml.html.defs import tags
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 MAX_LEVELS = 100
 # A text is markup if a tag stands in so many first characters.
 _START = 200
-_MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
+_TAG = re.compile(r"<([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>")
 _TICK = timedelta.resolution
 
 
@@ -41,8 +43,8 @@ class ValueType(NamedTuple):
 
 
 def is_markup(text: str) -> bool:
-    """Return whether *text* has elements of HTML."""
-    return _MARKUP.search(text[:_START]) is not None
+    """Return whether *text* has elements of HTML: ``List<String>`` has none."""
+    return any(name.lower() in tags for name in _TAG.findall(text[:_START]))
 
 
 def _itself(value: Any) -> Any:

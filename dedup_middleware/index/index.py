@@ -371,7 +371,7 @@ def _has_given(known: StoredPage, page: Page) -> bool:
     before, now = known.item_content, page.item_content
     if before is None or now is None:
         return before is now
-    return now.hashes <= before.hashes and now.values <= before.values and before.has_text >= now.has_text
+    return now.hashes <= before.hashes and now.items <= before.items and before.has_text >= now.has_text
 
 
 def packed_item_text(stored: StoredPage, text: Sequence[str]) -> bytes | None:

@@ -298,7 +298,7 @@ def encode_page(page: StoredPage) -> bytes:
     if content is not None:
         has_all = content.hashes >= page.hashes
         others = content.hashes - page.hashes if has_all else content.hashes
-        items = (has_all, _joined(others), _joined(content.values), content.has_text, content.digest)
+        items = (has_all, _joined(others), _joined_items(content.items), content.has_text, content.digest)
     record = _Page(
         _bytes(page.url),
         b"".join(page.identities),
@@ -355,7 +355,7 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
         found = frozenset(_split(others, HASH_BYTES))
         content = ItemContent(
             hashes | found if has_all else found,
-            frozenset(_split(values, FAST_HASH_BYTES)),
+            _split_items(values),
             has_text,
             digest=digest,
         )
@@ -387,6 +387,24 @@ _HASHES = {
     size: re.compile(rb".{%d}" % size, re.DOTALL)
     for size in (HASH_BYTES, FAST_HASH_BYTES, STORED_TEXT_BYTES, _IDENTITY_BYTES)
 }
+
+
+# Between two items of a page; what has this hash divides one, whose copies are kept then.
+_NEXT_ITEM = b"\0" * FAST_HASH_BYTES
+
+
+def _joined_items(items: Iterable[Iterable[bytes]]) -> bytes:
+    return _NEXT_ITEM.join(sorted(map(_joined, items)))
+
+
+def _split_items(joined: bytes) -> frozenset[frozenset[bytes]]:
+    items: list[list[bytes]] = [[]]
+    for each in _split(joined, FAST_HASH_BYTES):
+        if each == _NEXT_ITEM:
+            items.append([])
+        else:
+            items[-1].append(each)
+    return frozenset(frozenset(each) for each in items if each)
 
 
 def _split(joined: bytes, size: int) -> list[bytes]:

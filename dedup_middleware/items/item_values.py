@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from email.utils import parsedate
@@ -17,10 +17,11 @@ from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.values import MAX_LEVELS, VALUES, is_markup
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.extraction.features import is_age
+from dedup_middleware.extraction.marks import is_file
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.addresses import is_same_address
-from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, pieces, reduced_once, significant_clauses, weight
+from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, folded, pieces, reduced_once, significant_clauses, weight
 from dedup_middleware.text.words import symbols_of
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 TAG_FIELD = "dedup"
 #: Characters of a path, from which on it does not grow: items may nest without end.
 MAX_PATH = 200
-#: Characters of a URL that is compared.
-MAX_URL = 2_000
 #: Characters of a value, with its markup: longer ones are texts.
 MAX_SHORT = 2_000
 # A moment in words: "Wednesday, 25-Nov-2026 23:11:02.123456 +0000".
@@ -64,7 +63,7 @@ _PLAIN = (str, int, float, Decimal)
 
 
 class Value(NamedTuple):
-    """A short value of an item: a name, a price, a label; a title is one for each of its parts."""
+    """A short value of an item: a name, a price, a label; a headline is one for each of its parts."""
 
     field: str
     words: str
@@ -73,6 +72,10 @@ class Value(NamedTuple):
     """The symbols beside the words: ``✓``, ``€``, ``++``."""
     written: str
     """As the item has it."""
+    whole: str
+    """What two values are equal by: folded, with one kind of quotes and dashes; of a headline, words and symbols."""
+    is_headline: bool = False
+    """Whether it is a part of a headline by which its page calls itself."""
     is_to_come: bool = False
     """Whether it is a date after tomorrow: of an event, a deadline, never that of a publication."""
 
@@ -92,10 +95,17 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         if adapter is None:
             return []
         names = adapter.keys() if fields is None else [f for f in fields if f in adapter]
-        values = [each for name in names if name != TAG_FIELD for each in _values(name, adapter[name])]
+        found = [(name, adapter[name]) for name in names]
+        values = [each for field in found if not _is_tag(*field) for each in _values(*field)]
+    except UncheckableError:
+        raise
     except Exception as error:
         raise UncheckableError(Reason.UNREADABLE_ITEM) from error
     return values
+
+
+def _is_tag(name: object, value: object) -> bool:
+    return name == TAG_FIELD and isinstance(value, Mapping)
 
 
 def is_url(text: str) -> bool:
@@ -106,60 +116,86 @@ def is_url(text: str) -> bool:
 def lists_of_paragraphs(values: Iterable[tuple[str, Plain]]) -> frozenset[str]:
     """Return the paths of the lists in *values* that are texts: some of their texts are long."""
     long = (field for field, value in values if isinstance(value, str) and not is_markup(value) and is_long(value))
-    return frozenset(filter(None, map(_list_of, long)))
+    return frozenset(filter(None, map(list_of, long)))
 
 
-def _list_of(path: str) -> str:
+def list_of(path: str) -> str:
     """Return the *path* of the list that a value is in, or an empty string."""
     field, _, place = path.rpartition(".")
     return field if place.isdecimal() else ""
 
 
 def short_values(
-    values: Iterable[tuple[str, Plain]], lists: frozenset[str], url: str, *, are_named: bool
+    values: Iterable[tuple[str, Plain]],
+    lists: frozenset[str],
+    url: str,
+    headlines: Collection[str] = (),
+    *,
+    are_named: bool,
 ) -> Iterator[Value]:
-    """Yield what is short in *values* of an item of the page at *url*, by its words and signs; nothing of *lists*.
+    """Yield what is short in *values* of an item of the page at *url*; nothing of *lists*, and *headlines* by parts.
 
     Unless their fields *are_named* in the settings, without what is not content. `UncheckableError` for a number that
     has no text.
     """
     now = time.time()
     for field, value in values:
-        if _list_of(str(field)) in lists and isinstance(value, str) and not is_url(value):
+        if list_of(str(field)) in lists and isinstance(value, str) and not is_url(value):
             continue
         try:
             name = str(field)
-            if not are_named and is_incidental(innermost(name), str(value), url, now):
+            if not are_named and is_of_fetch(name, str(value), url, now):
                 continue
-            if isinstance(value, str) and is_url(value):
-                # A picture, a file: the page's own URL, and views of it, are no content.
-                texts = [] if is_same_address(value, url) or len(value) > MAX_URL else [value]
-            elif isinstance(value, str):
+            is_title, wholes = isinstance(value, str) and " ".join(value.split()) in headlines, [str(value)]
+            if isinstance(value, str) and not is_url(value):
                 short = _short_text(value)
-                texts = [*titles.parts(short)] or [short]
-            elif isinstance(value, (bool, int)):
-                texts = [str(value)]
+                texts = [] if short is None else [*titles.parts(short)] if is_title else [short]
+            elif isinstance(value, (bool, int, str)):
+                texts = wholes
             else:
                 # A page writes a price with two decimals. As a Decimal, 1E+999999999 would have a gigabyte of digits.
-                texts = [str(value), f"{float(value):.2f}"]
+                texts = wholes = [str(value), f"{float(value):.2f}"]
         except ValueError as error:  # more digits than Python writes
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
-        for text in texts:
+        for text, whole in zip(texts, texts if is_title else wholes, strict=False):
             written = text if isinstance(value, str) else str(value)
-            to_come = _is_to_come(written, now)
-            found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written, to_come)
-            if found.words or found.signs:
-                yield found
+            words, signs, to_come = titles.row_of(text), "".join(symbols_of(text)), _is_to_come(written, now)
+            equal_by = f"{words} {signs}" if is_title else whole_of(whole)
+            if equal_by.strip():
+                yield Value(name, words, signs, written, equal_by, is_title, to_come)
 
 
-def _short_text(value: str) -> str:
-    """Return *value*, of markup its text, if that is too little to be compared as a text; else an empty string."""
+# Dashes and quotes that sites set otherwise.
+_TYPOGRAPHIC = str.maketrans("–—−‘’“”„«»", '---\'\'"""""')
+
+
+def whole_of(text: str) -> str:
+    """Return what a value with this *text* is equal by: its characters, but for letter case, quotes and dashes.
+
+    >>> whole_of("LHR – JFK") == whole_of("lhr - jfk") != whole_of("JFK – LHR")
+    True
+    """
+    return " ".join(folded(text).translate(_TYPOGRAPHIC).split())
+
+
+def is_of_fetch(field: str, text: str, url: str, now: float) -> bool:
+    """Return whether the value *text* of a *field* comes from the fetch, or is the address of the page at *url*.
+
+    A file at the same address with other parameters is none.
+    """
+    if is_url(text) and is_same_address(text, url) and not is_file(text):
+        return True
+    return is_incidental(innermost(field), text, url, now)
+
+
+def _short_text(value: str) -> str | None:
+    """Return *value*, of markup its text, if that is too little to be compared as a text."""
     if len(value) > MAX_SHORT:
-        return ""
+        return None
     text = " ".join(cast("Iterator[str]", parse(value).itertext())) if is_markup(value) else value
     if not is_long(text):
         return text
-    return "" if sum(each for _, each in significant_clauses(reduced_once(text))) >= MIN_TEXT_WEIGHT else text
+    return None if sum(each for _, each in significant_clauses(reduced_once(text))) >= MIN_TEXT_WEIGHT else text
 
 
 def innermost(path: str) -> str:
@@ -254,7 +290,7 @@ def prose_in(values: Iterable[tuple[str, Plain]], lists: frozenset[str], budget:
         if is_markup(text):
             found = texts_of(parse(text, budget), budget)
             prose += found.paragraphs or found.others
-        elif _list_of(field) in lists or is_long(text):
+        elif list_of(field) in lists or is_long(text):
             for piece in pieces([text]):
                 prose += piece.split("\n")
         else:
@@ -270,7 +306,7 @@ def is_long(text: str) -> bool:
 def _values(name: Any, value: Any) -> list[tuple[str, Plain]]:
     """Return the texts and numbers in a *value*, each with its path under *name*: ``variants.1.stock``.
 
-    Without recursion, for values may nest. Other objects, such as a response, are left out.
+    Without recursion, for values may nest. `UncheckableError` for an object of any other type, such as a response.
     """
     if type(value) in _PLAIN:
         return [(str(name), value)]
@@ -301,7 +337,10 @@ def _text_or_values(value: Any) -> Any:
         if kind in VALUES:
             return VALUES[kind].text(value)
     nested = value if isinstance(value, Mapping) else item_fields(value)
-    return None if nested is None else iter(nested.items())
+    if nested is None:
+        # Two such values may be equal or not: what is not understood is kept.
+        raise UncheckableError(Reason.ITEM_NOT_STORABLE)
+    return iter(nested.items())
 
 
 def _joined_path(path: str, key: object) -> str:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.common.budget import UncheckableError
 from dedup_middleware.common.values import is_markup
 from dedup_middleware.extraction.features import MAX_TITLE, is_age
-from dedup_middleware.fingerprints import fast_hash
+from dedup_middleware.fingerprints import FAST_HASH_BYTES, fast_hash
 from dedup_middleware.items.item_values import (
     Value,
-    innermost,
-    is_incidental,
     is_long,
+    is_of_fetch,
     is_url,
     item_fields,
     item_values,
+    list_of,
     lists_of_paragraphs,
     prose_in,
     short_values,
@@ -28,16 +28,16 @@ from dedup_middleware.items.item_values import (
 from dedup_middleware.model import ItemContent, PageFeatures
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.addresses import is_same_address
 from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT, one_line
 from dedup_middleware.text.words import without_numbering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.items.item_values import Plain
     from dedup_middleware.model import Fingerprint, Page
 
 _DIGEST_BYTES = 8
@@ -45,6 +45,12 @@ _DIGEST_BYTES = 8
 _MAX_SHOWN = 2_000
 #: Between a field and its value, as a person reads it.
 IS = ": "
+
+
+#: What the store has of each item that has text, beside a hash of that.
+HAS_TEXT = fast_hash("text\n")
+#: What it has of items whose class is not known, those of an archive.
+ANY_CLASS = fast_hash("class\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,12 @@ class ItemText:
     """Returns the fingerprint of the texts; takes most of the time that an item takes, once."""
     names: tuple[str, ...] = ()
     """Its short texts by which its page calls itself, as written: a title, a headline."""
-    raw: tuple[str, ...] = ()
-    """What neither its texts nor its values have as it is written: markup, and values without words."""
+    digest: bytes = b""
+    """8 bytes that change with any character of what it contains, without what comes from the fetch."""
+    kind: str = ""
+    """The name of its class; empty where that says nothing."""
+    fields: tuple[tuple[str, bytes, bytes], ...] = ()
+    """Of each of its texts if they are several: the field, and the hashes of both together and of the text alone."""
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -68,6 +78,21 @@ class ItemText:
     def has_text(self) -> bool:
         """Whether the text is enough to be compared."""
         return self.read().weight >= MIN_TEXT_WEIGHT
+
+    @property
+    def text_hash(self) -> bytes:
+        """The hash of its texts, by letters and digits."""
+        found = self.read()
+        return (found.exact_digest or found.digest)[:FAST_HASH_BYTES]
+
+    @property
+    def class_hash(self) -> bytes:
+        return fast_hash(f"class\n{self.kind}")
+
+    def hashes(self) -> frozenset[bytes]:
+        """Return what the store has of it: hashes of its class, its values, and its text."""
+        found = {self.class_hash, *map(hash_of, self.values), *(h for _, *both in self.fields for h in both)}
+        return frozenset(found | {HAS_TEXT, self.text_hash} if self.has_text else found)
 
 
 class ItemCheck:
@@ -105,10 +130,16 @@ class ItemCheck:
         fingerprint = cache(partial(self._fingerprint_of, prose, page, budget))
         if page.known is None:
             fingerprint()
-        short = tuple(dict.fromkeys(short_values(values, lists, page.url, are_named=self._fields is not None)))
+        names, are_named = _names(texts, page), self._fields is not None
+        headlines = {text for text, is_headline in names.items() if is_headline}
+        short = tuple(dict.fromkeys(short_values(values, lists, page.url, headlines, are_named=are_named)))
         budget.check_time()
-        raw = tuple(text for text in texts if is_markup(text) or not any(map(str.isalnum, text)))
-        return ItemText(budget.watched(tuple(prose)), short, fingerprint, _names(texts, page), raw)
+        content = [*_content(values, page.url, are_named=are_named)]
+        long = [(field, text) for field, text, is_text in content if is_text and list_of(field) not in lists]
+        fields = [(f, fast_hash(f"{f}\n{text}"), fast_hash(f"\n{text}")) for f, text in long] if len(long) > 1 else ()
+        digest, kind = _digest(content), type(item)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        return ItemText(budget.watched(tuple(prose)), short, fingerprint, (*names,), digest, name, tuple(fields))
 
     def exact(self, item: Any, url: str, key: Sequence[str]) -> tuple[bytes, ItemContent]:
         """Return 8 bytes that change with any character of what *item* of the page at *url* contains, and its content.
@@ -116,32 +147,15 @@ class ItemCheck:
         What comes from the fetch does not count, nor do the fields of its *key*. The digest of the content is its short
         values, a line each. `UncheckableError` as for :meth:`read`.
         """
-        now, left = time.time(), self._max_characters
-        written, shown, texts = list[tuple[str, str]](), list[str](), list[str]()
-        for field, value in item_values(item, self._fields):
-            if field in key:
-                continue
-            try:
-                text = value if isinstance(value, str) else str(value)
-            except ValueError as error:  # more digits than Python writes
-                raise UncheckableError(Reason.UNREADABLE_ITEM) from error
-            if (left := left - len(text)) < 0:
-                raise UncheckableError(Reason.TOO_LARGE)
-            is_link = is_url(text)
-            if is_long(text) and not is_link:
-                text = "\n".join(line for line in text.split("\n") if not is_age(line))
-                texts.append(text)
-            elif self._fields is None and (
-                is_incidental(innermost(field), text, url, now) or (is_link and is_same_address(text, url))
-            ):
-                continue
-            else:
-                shown.append(f"{field}{IS}{' '.join(text.split())}")
-            written.append((field, text))
+        values = [each for each in item_values(item, self._fields) if each[0] not in key]
+        content = [*_content(values, url, are_named=self._fields is not None)]
+        if sum(len(text) for _, text, _ in content) > self._max_characters:
+            raise UncheckableError(Reason.TOO_LARGE)
         self.note_fields(item)
-        digest = sha256(json.dumps(sorted(written)).encode()).digest()[:_DIGEST_BYTES]
+        texts = tuple(text for _, text, is_text in content if is_text)
+        shown = [f"{field}{IS}{' '.join(text.split())}" for field, text, is_text in content if not is_text]
         packed = "\n".join(shown)[:_MAX_SHOWN].encode("utf8", "surrogatepass")
-        return digest, ItemContent(frozenset(), frozenset(), bool(texts), tuple(texts), digest=packed)
+        return _digest(content), ItemContent(frozenset(), frozenset(), bool(texts), texts, digest=packed)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""
@@ -152,45 +166,46 @@ class ItemCheck:
         return replace(more, weights={**page.fingerprint.weights, **more.weights})
 
 
+def _content(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[tuple[str, str, bool]]:
+    """Yield what *values* of an item of the page at *url* contain: the field, the value, and whether it is a text.
+
+    What comes from the fetch does not count, unless the fields *are_named*, nor do lines of a text that are an age.
+    """
+    now = time.time()
+    for field, value in values:
+        try:
+            text = value if isinstance(value, str) else str(value)
+        except ValueError as error:  # more digits than Python writes
+            raise UncheckableError(Reason.UNREADABLE_ITEM) from error
+        if is_long(text) and not is_url(text):
+            yield field, "\n".join(line for line in text.split("\n") if not is_age(line)), True
+        elif are_named or not is_of_fetch(field, text, url, now):
+            yield field, text, False
+
+
+def _digest(content: Iterable[object]) -> bytes:
+    return sha256(json.dumps(sorted(content)).encode()).digest()[:_DIGEST_BYTES]
+
+
 def content_of(items: Sequence[ItemText], known: ItemContent | None = None) -> ItemContent:
     """Return what an original's *items* contain together: what they were *known* to contain if they are the same."""
-    if known is not None and _digest(items) == known.digest != b"":
+    digest = _digest(item.digest.hex() for item in items)
+    if known is not None and digest == known.digest:
         return replace(known, texts=tuple(text for item in items for text in item.texts), shown=written_values(items))
     weights: dict[bytes, int] = {}
-    values: set[bytes] = set()
     texts: list[str] = []
     for item in items:
         weights |= item.fingerprint.weights
-        values.update(map(hash_of, item.values))
         texts += item.texts
     has_text = sum(weights.values()) >= MIN_TEXT_WEIGHT
-    return ItemContent(
-        frozenset(weights), frozenset(values), has_text, tuple(texts), written_values(items), _digest(items)
-    )
+    found = frozenset(item.hashes() for item in items)
+    return ItemContent(frozenset(weights), found, has_text, tuple(texts), written_values(items), digest)
 
 
 def written_values(items: Iterable[ItemText], known: AbstractSet[bytes] = frozenset()) -> tuple[str, ...]:
     """Return the values of *items* that are not *known*, each with its field, as a person reads it."""
     own = (value for item in items for value in item.values if hash_of(value) not in known)
     return tuple(dict.fromkeys(f"{value.field}{IS}{one_line(value.written)}" for value in own))
-
-
-def _digest(items: Iterable[ItemText]) -> bytes:
-    """Return 8 bytes that change with any character of the texts and values of *items*, in whatever order they come.
-
-    Of markup, with any character of it: a picture or a struck word is in no text. Lines that are an age do not count.
-    """
-    written = sorted(
-        json.dumps(
-            [
-                [line for line in item.texts if not is_age(line)],
-                sorted((v.field, v.written) for v in item.values),
-                sorted(item.raw),
-            ]
-        )
-        for item in items
-    )
-    return sha256("\n".join(written).encode()).digest()[:_DIGEST_BYTES]
 
 
 def field_of(own: str) -> str:
@@ -200,13 +215,21 @@ def field_of(own: str) -> str:
 
 def hash_of(value: Value) -> bytes:
     """Return what the store has of *value*."""
-    return fast_hash(f"{value.field}\n{value.words}\n{value.signs}")
+    return fast_hash(f"{value.field}\n{value.whole}")
 
 
-def _names(texts: Iterable[str], page: Page) -> tuple[str, ...]:
-    """Return those short *texts* of an item by which *page* calls itself."""
+def _names(texts: Iterable[str], page: Page) -> dict[str, bool]:
+    """Return those short *texts* of an item by which *page* calls itself, each with whether that is all it is called.
+
+    Else it is a part of a title that is too short for a headline: "Leeds", of "Flat | Leeds".
+    """
     features = page.features or PageFeatures()
     rows = [f" {row} " for row in map(titles.row_of, (features.title, features.heading)) if row]
     found = [" ".join(text.split()) for text in texts if len(text) <= MAX_TITLE and not is_markup(text)]
     named = ((text, f" {titles.row_of(text)} ") for text in dict.fromkeys(found))
-    return tuple(text for text, row in named if row.strip() and any(row in there or there in row for there in rows))
+    return {
+        text: any(there in row for there in rows)
+        or any(map(titles.is_headline, map(titles.row_of, titles.parts(text))))
+        for text, row in named
+        if row.strip() and any(row in there or there in row for there in rows)
+    }

@@ -76,6 +76,8 @@ DENSE_WEIGHT = 3
 
 # Vowel points of Hebrew and Arabic, and the Arabic tatweel: most texts leave them out.
 _POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+#: Marks at which a sentence ends.
+ENDS = frozenset(".。！？!?；;…।؟")
 # Runs of one class each, for `re` is slow where it stops at every character.
 _SENTENCE = re.compile(
     r"[^。！？!?；;…।؟\n][^.。！？!?；;…।؟\n]*(?:(?:\.(?!\s|$)|!(?==))[^.。！？!?；;…।؟\n]*)*(?:[。！？!?；;…।؟]+[”’」』\"')）]*|\.|\n|$)"

@@ -67,6 +67,11 @@ def longest(found: Iterable[str]) -> str:
     return max(found, key=lambda part: weight(row_of(part).replace(" ", "")))
 
 
+def is_headline(row: str) -> bool:
+    """Return whether a title, the words of a *row*, is long enough to name one text."""
+    return weight(row.replace(" ", "")) >= TELLING_TITLE_WEIGHT
+
+
 def row_of_all(texts: Iterable[str]) -> str:
     """Return the words of all *texts*, folded and separated by spaces, with a space at both ends."""
     return f" {' '.join(words_of(chr(10).join(texts)))} "
