@@ -322,7 +322,7 @@ class _There:
         """The text that the subject is compared with: of its items, or of the page. One read."""
         if self._lines is None:
             is_item = self._is_item
-            self._lines = self._lookup.item_text(self.page) if is_item else self._lookup.text(self.page.number)
+            self._lines = self._lookup.items_of(self.page)[0] if is_item else self._lookup.text(self.page.number)
         return self._lines
 
     def has_text_of(self, subject: Subject) -> bool:

@@ -369,7 +369,9 @@ class Deduplication:
         """Note that the page at *url* is gone: it owns nothing."""
         try:
             stored = self.index.same(identities)
-            self.index.remove([page.number for page in stored if page.original is None], self.run)
+            for page in stored:
+                if page.original is None:
+                    self.index.atomically(self.index.remove, page.number, self.run)
         except TROUBLE as error:
             self.fail(error)
             return

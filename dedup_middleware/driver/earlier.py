@@ -30,7 +30,7 @@ class EarlierCrawls:
 
     def have_kept(self, original: StoredPage) -> bool:
         """Return whether an earlier crawl has kept *original*, and neither this one nor one beside it has since."""
-        if original.number in self._is_kept_now or self._index.is_met_again(original.number):
+        if original.number in self._is_kept_now or original.number in self._index.met_again:
             return False
         return original.run not in {self._run, *self._beside} and original.time <= self._begun
 

@@ -95,7 +95,7 @@ def _changes(content: ItemContent, before: StoredPage, index: Index) -> Changes:
     """Return how the *content* of an item differs from that of what is stored, or claimed, with its key."""
     then = before.item_content or ItemContent(frozenset(), frozenset(), has_text=False)
     has_text = content.has_text or then.has_text
-    found = changes_between(then.texts or index.item_text(before), content.texts) if has_text else Changes()
+    found = changes_between(then.texts or index.items_of(before)[0], content.texts) if has_text else Changes()
     old, new = (
         each.digest.decode("utf8", "surrogatepass").split("\n") if each.digest else [] for each in (then, content)
     )

@@ -104,4 +104,4 @@ class Verdicts:
         if page is not None and (version is None or self._index.changed_since(version, page)):
             self.give(visit)
         elif page is not None:
-            self._index.require_unchanged()
+            self._index.store.require_unchanged()

@@ -29,13 +29,14 @@ class SharedIndex(Index):
 
     # --- claims
 
-    def claim(self, page: Page, own: list[StoredPage] | None = None) -> StoredPage:  # noqa: ARG002 - see Index
+    def claim(self, page: Page) -> StoredPage:
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
         changes = PageWrite(self, page.run)
-        claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
+        claimed = replace(StoredPage.of(page, self.number_of(page.url)), is_claimed=True)
         changes.replace([], claimed.number, claimed, page.suppressed, page.note)
-        text = None if page.is_keyed else schema.encode_text(page.paragraphs, TEXT_LIMIT)
-        changes.put_claim(claimed, self.store.worker, text)
+        changes.puts.append((schema.claimed_key(claimed.number), schema.encode_claim(self.store.worker, claimed)))
+        if not page.is_keyed:
+            changes.puts.append((schema.text_key(claimed.number), schema.encode_text(page.paragraphs, TEXT_LIMIT)))
         changes.write()
         self.open_claims.touch(claimed)
         return claimed
