@@ -74,7 +74,7 @@ def test_keys_of_different_kinds_never_meet(number, clause_hash, identity):
         schema.text_key(number),
         schema.item_text_key(number),
         schema.repeat_key(number, number),
-        schema.override_key(identity, identity),
+        schema.OVERRIDES[0] + identity + identity,
         schema.shown_key("http://a.example/", clause_hash),
         schema.whole_text_key(clause_hash, PageFeatures("title")) or b"",
         schema.NEXT_PLACE_KEY,

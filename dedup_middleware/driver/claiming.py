@@ -199,7 +199,7 @@ class Claims:
         assert visit.claim.stored is not None
         claim = visit.claim.stored.number if visit.claim.stored.pending else None
         try:
-            stored = self._index.commit(visit.claim.page, claim=claim, feeds=visit.claim.feeds, items=items)
+            stored = self._index.atomically(self._index.commit, visit.claim.page, claim, visit.claim.feeds, items)
         except TROUBLE:
             raise
         except Exception as error:  # noqa: BLE001 - a plugin bug: the other pages are durable all the same

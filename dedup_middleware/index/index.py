@@ -7,11 +7,12 @@ page. A crash therefore leaves nothing provisional behind.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema, shown
 from dedup_middleware.index.lookup import Lookup
-from dedup_middleware.model import TEXT_LIMIT, Kept, PageFeatures, Scope, StoredPage, now
+from dedup_middleware.model import Kept, PageFeatures, Scope, StoredPage, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -162,21 +163,15 @@ class Index(Lookup):
     def commit(
         self,
         page: Page,
-        *,
         claim: int | None = None,
         feeds: frozenset[str] | None = frozenset(),
         items: Callable[[int], list[KeyValue]] = lambda _: [],
     ) -> StoredPage | None:
         """Store *page* as an original that *feeds* have taken, in one batch; what its identity held is superseded.
 
-        Its *claim*, if it has one, ends. What *items* returns for its number is put with it. Return it, ``None`` where
-        nothing has changed.
+        Within :meth:`atomically`. Its *claim*, if it has one, ends. What *items* returns for its number is put with it.
+        Return it, ``None`` where nothing has changed.
         """
-        return self.atomically(self._commit, page, claim, feeds, items)
-
-    def _commit(
-        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
-    ) -> StoredPage | None:
         if page.known is not None:
             return self._commit_again(page, feeds, items)
         own = self.same(page.all_identities)
@@ -313,7 +308,7 @@ class Index(Lookup):
             page.note,
         )
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
-        text = None if page.is_keyed else schema.encode_text(page.paragraphs, TEXT_LIMIT)
+        text = None if page.is_keyed else schema.encode_text(page.paragraphs)
         if not own and not page.source:
             before = self.shown_on(page.url)
             if (now := shown.updated(before, page)) is not before:
@@ -424,18 +419,12 @@ def puts_of(
     return puts
 
 
-def held_by(
-    others: frozenset[int], number: int | None, most: int, counts: Callable[[int], bool] | None
-) -> frozenset[int]:
-    """Return a posting list of *others* with *number*, if there is one, and room: at most so many hold it.
-
-    In a full list, pages that *counts* returns ``False`` for make room.
-    """
-    if number is None:
-        return others
-    if len(others) >= most and counts is not None:
-        others = frozenset(filter(counts, others))
-    return others | {number} if len(others) < most else others
+def _keys_of(page: StoredPage) -> list[bytes]:
+    """Return the keys that lead to *page*, but for posting lists; those of a claim, and its text."""
+    if page.is_claimed:
+        return [schema.claimed_key(page.number), schema.text_key(page.number)]
+    repeats = [] if page.original is None else [schema.repeat_key(page.original, page.number)]
+    return [*map(schema.identity_key, page.identities), *repeats]
 
 
 class PageWrite:
@@ -474,13 +463,7 @@ class PageWrite:
         *note* is what another detector has noted of *new*.
         """
         pages = list(pages)
-        for page in pages:
-            if page.is_claimed:
-                self.deletes += [schema.claimed_key(page.number), schema.text_key(page.number)]
-            else:
-                self.deletes += map(schema.identity_key, page.identities)
-            if page.original is not None:
-                self.deletes.append(schema.repeat_key(page.original, page.number))
+        self.deletes += chain.from_iterable(map(_keys_of, pages))
         before = [page for page in pages if page.original is None]
         mine = frozenset(page.number for page in before) | {number}
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
@@ -495,16 +478,21 @@ class PageWrite:
             self.deletes += more.deletes
         others, alone, keys = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number), [*(held | now)]
         for key, value in zip(keys, self._store.get_recent(keys), strict=True):
-            if value is not None:
-                holders = frozenset(schema.decode_postings(value))
-                # What it had before it goes on holding as it did: as one of the holders, or not.
-                may_hold = bool(holders & mine) or holders <= mine if key in held else key not in others
+            if value is None:
+                if key in now:
+                    self.puts.append((key, alone))
+                continue
+            holders = frozenset(schema.decode_postings(value))
+            after = holders - mine
+            # What it had before it goes on holding as it did: as one of the holders, or not.
+            if key in now and (bool(holders & mine) or holders <= mine if key in held else key not in others):
                 most = _MAX_HOLDERS_OF.get(key[:1], MAX_HOLDERS)
-                after = held_by(holders - mine, number if key in now and may_hold else None, most, self._counts)
-                if after != holders:
-                    self.put_or_delete(key, schema.encode_postings(sorted(after)) if after else None)
-            elif key in now:
-                self.puts.append((key, alone))
+                if len(after) >= most and self._counts is not None:
+                    after = frozenset(filter(self._counts, after))
+                if len(after) < most:
+                    after |= {number}
+            if after != holders:
+                self.put_or_delete(key, schema.encode_postings(sorted(after)) if after else None)
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page*, which :meth:`replace` has taken as one of its pages, and its texts."""

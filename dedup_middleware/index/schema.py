@@ -20,7 +20,7 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
 
 And where processes share the store:
 
-    w<worker, 8>               nothing: it has the store open, or has died
+    w<worker, 8>               the crawls that it has at work; it has the store open, or has died
     g<page number, 7>          worker, 8, and a page whose claim it has open
     q<identity, 16>            page numbers: the open claims of that identity
 
@@ -145,11 +145,6 @@ def last_number(key: bytes) -> int:
     return decode_number(key[-NUMBER_BYTES:])
 
 
-def override_key(identity: bytes, original: bytes) -> bytes:
-    """Return the key of the override for the pages with these identities."""
-    return b"x" + identity + original
-
-
 # --- page numbers
 
 
@@ -208,9 +203,9 @@ _text = partial(bytes.decode, encoding="utf8", errors="surrogatepass")
 _LEVEL = 4
 
 
-def _dictionary(texts: Iterable[str], limit: int) -> bytes:
+def _dictionary(texts: Iterable[str]) -> bytes:
     """Return what zlib can refer to: the last bytes of *texts* that its window holds."""
-    return _bytes("\n".join(texts)[:limit])[-(2**15) :]
+    return _bytes("\n".join(texts)[:TEXT_LIMIT])[-(2**15) :]
 
 
 def whole(text: str) -> str:
@@ -218,9 +213,9 @@ def whole(text: str) -> str:
     return text.encode("utf8", "replace").decode("utf8")
 
 
-def encode_text(paragraphs: Iterable[str], limit: int, beside: Iterable[str] = ()) -> bytes:
+def encode_text(paragraphs: Iterable[str], limit: int = TEXT_LIMIT, beside: Iterable[str] = ()) -> bytes:
     """Pack *paragraphs*, cut to *limit* characters in all: in few bytes if most of them are those *beside*."""
-    dictionary = _dictionary(beside, TEXT_LIMIT)
+    dictionary = _dictionary(beside)
     packer = zlib.compressobj(_LEVEL, zdict=dictionary) if dictionary else zlib.compressobj(_LEVEL)
     return packer.compress(_bytes("\n".join(paragraphs)[:limit])) + packer.flush()
 
@@ -228,7 +223,7 @@ def encode_text(paragraphs: Iterable[str], limit: int, beside: Iterable[str] = (
 def decode_text(value: bytes, beside: Iterable[str] = ()) -> list[str]:
     """Return the paragraphs that :func:`encode_text` packed."""
     try:
-        return _text(unpacked(value, _MAX_TEXT, _dictionary(beside, TEXT_LIMIT))).split("\n")
+        return _text(unpacked(value, _MAX_TEXT, _dictionary(beside))).split("\n")
     except UnicodeDecodeError as error:
         raise UnreadableError(f"a text cannot be read: {error}") from error
 
@@ -292,15 +287,18 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """Of an original: see `Standing`."""
     canonical: bytes
     identities: bytes
-    digest: bytes
+    digest: Annotated[bytes, msgspec.Meta(min_length=1)]
     exact_digest: bytes
     hashes: bytes
 
 
 def encode_page(page: StoredPage) -> bytes:
     """Return *page* as bytes, without its number: about 450 for a news page of 40 clauses."""
-    features, content = page.features, page.item_content
-    items = None
+    shown, content = page.features, page.item_content
+    features = items = None
+    if shown is not None:
+        texts, facts, marks, template = map(_joined, (shown.texts, shown.facts, shown.marks, shown.template))
+        features = (_bytes(shown.title), _bytes(shown.heading), texts, facts, marks, template)
     if content is not None:
         has_all = content.hashes >= page.hashes
         others = content.hashes - page.hashes if has_all else content.hashes
@@ -311,16 +309,7 @@ def encode_page(page: StoredPage) -> bytes:
         page.kept.feeds,
         page.source,
         _bytes(page.url),
-        None
-        if features is None
-        else (
-            _bytes(features.title),
-            _bytes(features.heading),
-            _joined(features.texts),
-            _joined(features.facts),
-            _joined(features.marks),
-            _joined(features.template),
-        ),
+        features,
         items,
         None if page.original is None else (page.original, page.score, page.original_digest),
         page.standing,
@@ -335,67 +324,50 @@ def encode_page(page: StoredPage) -> bytes:
 
 def decode_page(number: int, value: bytes) -> StoredPage:
     """Return the page that *value* encodes."""
+    record = decode(_Page, value, _MAX_PAGE)
+    features = content = None
     try:
-        return _decoded_page(number, decode(_Page, value, _MAX_PAGE))
+        hashes = frozenset(_split(record.hashes))
+        if record.features is not None:
+            title, heading, texts, *hashed = record.features
+            facts, marks, template = (frozenset(_split(each, FAST_HASH_BYTES)) for each in hashed)
+            shown = frozenset(_split(texts, STORED_TEXT_BYTES))
+            features = PageFeatures(_text(title), _text(heading), shown, facts, marks=marks, template=template)
+        if record.items is not None:
+            has_all, others, values, has_text, digest = record.items
+            own, short = frozenset(_split(others)), frozenset(_split(values, FAST_HASH_BYTES))
+            content = ItemContent(hashes | own if has_all else own, short, has_text, digest=digest)
+        original, score, original_digest = record.original or (None, 0.0, b"")
+        return StoredPage(
+            number=number,
+            url=_text(record.url),
+            identities=tuple(_split(record.identities, _IDENTITY_BYTES)),
+            digest=record.digest,
+            hashes=hashes,
+            kept=Kept(record.run, record.time, record.feeds),
+            exact_digest=record.exact_digest,
+            source=record.source,
+            features=features,
+            item_content=content,
+            original=original,
+            original_digest=original_digest,
+            score=score,
+            standing=None if record.standing is None else Standing(*record.standing),
+            canonical=record.canonical,
+        )
     except ValueError as error:
         raise UnreadableError(f"page {number} cannot be read") from error
-
-
-def _decoded_page(number: int, record: _Page) -> StoredPage:
-    if not record.digest:
-        raise ValueError("it has no digest")
-    hashes = frozenset(_split(record.hashes, HASH_BYTES))
-    features = content = None
-    if record.features is not None:
-        title, heading, texts, facts, marks, template = record.features
-        features = PageFeatures(
-            _text(title),
-            _text(heading),
-            frozenset(_split(texts, STORED_TEXT_BYTES)),
-            frozenset(_split(facts, FAST_HASH_BYTES)),
-            marks=frozenset(_split(marks, FAST_HASH_BYTES)),
-            template=frozenset(_split(template, FAST_HASH_BYTES)),
-        )
-    if record.items is not None:
-        has_all, others, values, has_text, digest = record.items
-        found = frozenset(_split(others, HASH_BYTES))
-        content = ItemContent(
-            hashes | found if has_all else found,
-            frozenset(_split(values, FAST_HASH_BYTES)),
-            has_text,
-            digest=digest,
-        )
-    original, score, original_content = record.original or (None, 0.0, b"")
-    return StoredPage(
-        number=number,
-        url=_text(record.url),
-        identities=tuple(_split(record.identities, _IDENTITY_BYTES)),
-        digest=record.digest,
-        hashes=hashes,
-        kept=Kept(record.run, record.time, record.feeds),
-        exact_digest=record.exact_digest,
-        source=record.source,
-        features=features,
-        item_content=content,
-        original=original,
-        original_digest=original_content,
-        score=score,
-        standing=None if record.standing is None else Standing(*record.standing),
-        canonical=record.canonical,
-    )
 
 
 def _joined(hashes: Iterable[bytes]) -> bytes:
     return b"".join(sorted(hashes))
 
 
-_HASHES = {
-    size: re.compile(rb".{%d}" % size, re.DOTALL)
-    for size in (HASH_BYTES, FAST_HASH_BYTES, STORED_TEXT_BYTES, _IDENTITY_BYTES)
-}
+_SIZES = HASH_BYTES, FAST_HASH_BYTES, STORED_TEXT_BYTES, _IDENTITY_BYTES
+_HASHES = {size: re.compile(rb".{%d}" % size, re.DOTALL) for size in _SIZES}
 
 
-def _split(joined: bytes, size: int) -> list[bytes]:
+def _split(joined: bytes, size: int = HASH_BYTES) -> list[bytes]:
     if len(joined) % size:
         raise ValueError("its hashes are cut off")
     return _HASHES[size].findall(joined)

@@ -114,6 +114,11 @@ def _module(scheme: str) -> Any:
         ) from error
 
 
+def _elsewhere(uri: str) -> Any:
+    """Return the module that has stores as that at *uri*, which is not on a disk."""
+    return _module(uri.partition(":")[0])
+
+
 # --- opening: openers of one process that name the same store share it
 
 _open: dict[Hashable, Shared] = {}
@@ -168,10 +173,15 @@ def open_store(
 
 def _opened(uri: str, place: Place | None, who: str, room: int | None, undo: ExitStack) -> Store:
     """Return the store at *uri*, opened here; *undo* closes it."""
-    if uri == MEMORY:
-        store: Store = MemoryStore(room=room)
+    store: Store
+    if place is not None:
+        store = _open_on_disk(place, who, undo)
+    elif uri == MEMORY:
+        store = MemoryStore(room=room)
     else:
-        store = _open_elsewhere(uri) if place is None else _open_on_disk(place, who, undo)
+        shown = without_secrets(uri, redact=False)
+        with refusals.translated(shown, "open", lambda uri, action, error: refusals.failed(uri, action, repr(error))):
+            store = _elsewhere(uri).open_store(uri)
     undo.callback(store.close)
     return store
 
@@ -194,13 +204,6 @@ def _open_on_disk(place: Place, who: str, undo: ExitStack) -> Store:
             each.join()
             undo.callback(each.leave)
         store: Store = engine(place.uri, place.database(), place.memory, *workers)
-    return store
-
-
-def _open_elsewhere(uri: str) -> Store:
-    module, shown = _module(parse_uri(uri)[0]), without_secrets(uri, redact=False)
-    with refusals.translated(shown, "open", lambda uri, action, error: refusals.failed(uri, action, repr(error))):
-        store: Store = module.open_store(uri)
     return store
 
 
@@ -252,7 +255,7 @@ def store_exists(uri: str) -> bool:
 
 def _exists(uri: str, place: Place | None) -> bool:
     if place is None:
-        return uri != MEMORY and bool(_module(parse_uri(uri)[0]).store_exists(uri))
+        return uri != MEMORY and bool(_elsewhere(uri).store_exists(uri))
     # Not if this process has it open: closing any handle of a file drops the process's POSIX locks on it, those of
     # SQLite too (sqlite.org/howtocorrupt.html, 2.2).
     with refusals.translated(place.uri, "read"):
@@ -279,7 +282,7 @@ def destroy_store(uri: str) -> bool:
         if name in _open:
             raise refusals.locked(uri)
         if place is None:
-            return uri != MEMORY and bool(_module(parse_uri(uri)[0]).remove_store(uri))
+            return uri != MEMORY and bool(_elsewhere(uri).remove_store(uri))
         if not _exists(uri, place):
             return False
         with refusals.translated(place.uri, "remove"), held(place.lock, place.uri, "scrapy dedup store reset"):
