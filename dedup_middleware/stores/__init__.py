@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.common import permissions
 from dedup_middleware.common.registry import Registry
-from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, EngineMissingError, StoreAwayError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
@@ -179,8 +178,8 @@ def _opened(uri: str, place: Place | None, who: str, room: int | None, undo: Exi
     elif uri == MEMORY:
         store = MemoryStore(room=room)
     else:
-        shown = without_secrets(uri, redact=False)
-        with refusals.translated(shown, "open", lambda uri, action, error: refusals.failed(uri, action, repr(error))):
+        named, failed = refusals.named(uri), lambda uri, action, error: refusals.failed(uri, action, repr(error))
+        with refusals.translated(named, "open", failed):
             store = _elsewhere(uri).open_store(uri)
     undo.callback(store.close)
     return store
@@ -211,25 +210,22 @@ def _with_header(store: Store, fingerprint_scheme: str | None, undo: ExitStack) 
     """Return what the openers of *store* share, the last of whom closes it by *undo*; and whether the store is new."""
     shared = Shared(store)
     opener = OpenStore(shared, created=True, leave=lambda: None)
-    created = opener.transaction(partial(_find_header, shared, fingerprint_scheme))
-    if created:
+
+    def find_header() -> bool:
+        header = shared.call("open", read_header, store, fingerprint_scheme)
+        if is_new := header is None:
+            if fingerprint_scheme is None:
+                # A creation was killed before it wrote anything.
+                raise refusals.absent(store.uri)
+            header = Header.new(fingerprint_scheme)
+            opener.write([(HEADER_KEY, header.encode())])
+        shared.header = header
+        return is_new
+
+    if created := opener.transaction(find_header):
         opener.sync()
     shared.undo = undo.pop_all()
     return shared, created
-
-
-def _find_header(shared: Shared, fingerprint_scheme: str | None) -> bool:
-    """Set the header of *shared*, in a transaction; return whether the store is new: then it gets its header."""
-    header = shared.call("open", read_header, shared.store, fingerprint_scheme)
-    if header is not None:
-        shared.header = header
-        return False
-    if fingerprint_scheme is None:
-        # A creation was killed before it wrote anything.
-        raise refusals.absent(shared.store.uri)
-    shared.header = Header.new(fingerprint_scheme)
-    shared.call("write", shared.view.write, [(HEADER_KEY, shared.header.encode())], [])
-    return True
 
 
 def _leave(name: Hashable, shared: Shared) -> None:
