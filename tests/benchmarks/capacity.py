@@ -12,8 +12,9 @@ another host, and the new ones again. The command prints two things for each sto
   files for each page (of a Redis server, `INFO memory` has them), and the milliseconds of the last ``--new`` pages;
 - a JSON object: its ``bytes_a_page`` in the end, the seconds of opening it, and the milliseconds of each kind of page.
 
-Milliseconds are from the paragraphs of a page to the store, as median and 99th percentile. Extraction is not part of
-it. Beside the half millisecond of a page, its made-up words take five: a hundred thousand pages take ten minutes.
+Milliseconds are from the paragraphs of a page to the store, as median and 99th percentile, and the CPU of the process,
+which other work on the machine changes least. Extraction is not part of it. Beside the half millisecond of a page, its
+made-up words take five: a hundred thousand pages take ten minutes.
 """
 
 from __future__ import annotations
@@ -65,19 +66,20 @@ def page(number: int, host: int) -> Page:
     return url, [" ".join(told[i : i + 8]) for i in range(0, CLAUSES, 8)]
 
 
-def milliseconds(dedup: Deduplicator, pages: Iterable[Page], verdict: str) -> Iterator[float]:
-    """Add *pages*, all of which have this *verdict*; yield what each takes."""
+def milliseconds(dedup: Deduplicator, pages: Iterable[Page], verdict: str) -> Iterator[tuple[float, float]]:
+    """Add *pages*, all of which have this *verdict*; yield what each takes, and what of that is CPU."""
     for url, paragraphs in pages:
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         found = dedup.add(url, paragraphs=paragraphs)
-        yield 1000 * (time.perf_counter() - began)
+        yield 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - cpu)
         assert found.verdict == verdict, found
 
 
-def summary(took: Iterable[float]) -> dict[str, float]:
-    """Return median and 99th percentile."""
-    took = sorted(took)
-    return {"median": round(took[len(took) // 2], 3), "p99": round(took[len(took) * 99 // 100], 3)}
+def summary(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
+    """Return median and 99th percentile, and the median of the CPU."""
+    took, cpu = map(sorted, zip(*pairs, strict=True))
+    median, percentile, cpu_median = took[len(took) // 2], took[len(took) * 99 // 100], cpu[len(cpu) // 2]
+    return {"median": round(median, 3), "p99": round(percentile, 3), "cpu": round(cpu_median, 3)}
 
 
 def bytes_of(uri: str) -> int:
@@ -87,8 +89,8 @@ def bytes_of(uri: str) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def grown(uri: str, pages: int, new: int, first: int) -> Iterator[tuple[int, int, float, float]]:
-    """Fill the empty store at *uri*; yield pages, bytes a page, median and percentile at *first*, ten times that, …"""
+def grown(uri: str, pages: int, new: int, first: int) -> Iterator[tuple[float, ...]]:
+    """Fill the empty store at *uri*; yield pages, bytes a page and `summary` at *first*, ten times that, …"""
     start, sizes = 0, [first * 10**n for n in range(9)]
     for size in [*(size for size in sizes if size < pages), pages]:
         with patch("os.fsync"), Deduplicator(uri) as dedup:
@@ -104,7 +106,8 @@ def measured(uri: str, pages: int, new: int, first: int) -> dict[str, Any]:
         url, paragraphs = page(0, 0)
         is_empty = dedup.check(url, paragraphs=paragraphs).verdict == "new"
     if is_empty:
-        print(rule((f"pages in {uri.partition(':')[0]}", "bytes a page", "ms, median", "99th percentile")), flush=True)
+        columns = f"pages in {uri.partition(':')[0]}", "bytes a page", "ms, median", "99th percentile", "CPU, median"
+        print(rule(columns), flush=True)
         for cells in grown(uri, pages, new, first):
             print(line(f"{cell:,}" for cell in cells), flush=True)
         print()
