@@ -124,9 +124,15 @@ def test_what_each_stage_of_the_extraction_costs(tmp_path):
 
 
 def test_a_small_store_is_filled_and_measured(tmp_path):
-    found = json.loads(run("capacity.py", "--pages", "50", "--new", "5", f"sqlite:{tmp_path}/store").stdout)
+    sizes = ("--first", "4", "--pages", "50", "--new", "5")
+    growth, _, last = run("capacity.py", *sizes, f"sqlite:{tmp_path}/store").stdout.rpartition("\n\n")
+    found = json.loads(last)
     assert (found["pages"], found["store"]) == (50, "sqlite")
     assert found["new page"]["median"] > 0
+    rows = [each.strip("| ").split(" | ") for each in growth.splitlines()]
+    assert [each[0] for each in rows] == ["pages in sqlite", "---", "4", "40", "50"]
+    assert int(rows[-1][1].replace(",", "")) == found["bytes_a_page"]
+    assert all(float(cell) > 0 for each in rows[2:] for cell in each[2:])
 
 
 def test_what_other_tools_would_drop(tmp_path):

@@ -369,7 +369,8 @@ class TestExplain:
         uri = store_uri(own.outcome.folder)
         with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
             index = index_of(store)
-            index.remove(page.number for page in list(index.pages()) if page.url == own.first)
+            for page in [page for page in index.pages() if page.url == own.first]:
+                index.remove(page.number)
         (explained,) = own.run_here("explain", own.repost, "--json").json
         assert explained["stored"]["original_url"] is None
         assert {sentence["share"] for sentence in explained["stored"]["sentences"]} == {None}

@@ -1,10 +1,12 @@
 """What is written into a store is what is read from it; what was never written is refused."""
 
 import dataclasses
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prose import story
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import schema
@@ -53,6 +55,22 @@ def test_a_page_comes_back_as_it_was(page):
     assert schema.decode_page(page.number, schema.encode_page(page)) == page
 
 
+def test_what_pages_of_a_crawl_share_is_together():
+    kept = Kept("a crawl", "2026-11-28T12:00:00+00:00", frozenset({"feed"}))
+    pages = [
+        StoredPage(number, f"http://a.example/{number}", (bytes([number]) * 16,), b"digest", frozenset(), kept)
+        for number in (1, 2)
+    ]
+    one, other = map(schema.encode_page, pages)
+    shared = one[: next(place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])]
+    assert all(part in shared for part in (b"a crawl", b"12:00:00", b"feed", b"http://a.example/"))
+
+
+def test_a_text_is_packed_smaller_than_fast():
+    text = story(1)
+    assert len(schema.encode_text(text)) < len(zlib.compress("\n".join(text).encode(), 1))
+
+
 @given(NUMBERS, NUMBERS)
 def test_numbers_sort_as_bytes(one, other):
     assert (schema.page_key(one) < schema.page_key(other)) == (one < other)
@@ -75,7 +93,7 @@ def test_keys_of_different_kinds_never_meet(number, clause_hash, identity):
         schema.text_key(number),
         schema.item_text_key(number),
         schema.repeat_key(number, number),
-        schema.override_key(identity, identity),
+        schema.OVERRIDES[0] + identity + identity,
         schema.shown_key("http://a.example/", clause_hash),
         schema.whole_text_key(clause_hash, PageFeatures("title")) or b"",
         schema.NEXT_PLACE_KEY,

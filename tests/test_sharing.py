@@ -114,6 +114,12 @@ def two(uri):
         worker.store.close()
 
 
+def test_a_second_opener_of_a_process_leaves_its_crawls_at_work(two):
+    one, other = two
+    one.index.join()
+    assert {"one", "two"} <= other.index.begin("three")
+
+
 def test_a_crawl_that_runs_at_the_same_time_is_no_earlier_one(uri):
     def kept(worker, name, clauses):
         assert not worker.crawl(name, clauses)

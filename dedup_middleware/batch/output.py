@@ -26,7 +26,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.index import MAX_HOLDERS, packed_item_text, puts_of
 from dedup_middleware.index.transfer import header_line, line_of
 from dedup_middleware.items.reading import ItemCheck, content_of
-from dedup_middleware.model import TEXT_LIMIT, Kept, StoredPage, VerdictKind
+from dedup_middleware.model import Kept, StoredPage, VerdictKind
 from dedup_middleware.stores import default_backend
 
 if TYPE_CHECKING:
@@ -232,8 +232,7 @@ def _pairs(job: Job, row: Any) -> Iterator[tuple[bytes, bytes | None, int | None
         shared = frozenset() if original is None else original.hashes & stored.hashes
         listed = schema.listed([stored]).difference(schema.clause_keys(shared))
         yield from ((key, None, stored.number) for key in listed)
-    text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
-    for key, value in puts_of(stored, text, packed_item_text(stored, page.paragraphs)):
+    for key, value in puts_of(stored, schema.encode_text(page.paragraphs), packed_item_text(stored, page.paragraphs)):
         yield key, value, None
 
 

@@ -247,9 +247,6 @@ class _Candidate(Index):
     def text(self, number: int) -> list[str]:  # noqa: ARG002 - there is one
         return kept_text(self.original)
 
-    def item_text(self, original: StoredPage) -> list[str]:  # noqa: ARG002 - the same
-        return kept_text(self.original)
-
 
 class _Pairs:
     """Compares pages with their candidates."""

@@ -269,10 +269,12 @@ class Detector:
 
         At another address that may be a wall or a notice, which shows the same wherever it stands.
         """
+        # Oldest first.
+        numbers = [n for numbers in found.holders.values() for n in numbers][:MAX_MATCHES]
         equal = [
             Match(original, 1.0, frozenset(page.fingerprint.weights))
-            for original in self.index.shows_same(page, found, MAX_MATCHES)
-            if is_same_page(page, original)
+            for original in self.index.numbered(numbers)
+            if original.digest == page.fingerprint.digest and is_same_page(page, original)
         ]
         best = self._provisional(page, equal, Distinctive({}))
         is_copy = best.kind is VerdictKind.DUPLICATE

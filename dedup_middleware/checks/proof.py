@@ -336,7 +336,7 @@ class _There:
         """The text that the subject is compared with: of its items, or of the page. One read."""
         if self._lines is None:
             is_item = self._is_item
-            self._lines = self._lookup.item_text(self.page) if is_item else self._lookup.text(self.page.number)
+            self._lines = self._lookup.items_of(self.page)[0] if is_item else self._lookup.text(self.page.number)
         return self._lines
 
     def has_text_of(self, subject: Subject) -> bool:
@@ -377,7 +377,7 @@ class _There:
 
     def gives(self, field: str) -> bool:
         """Return whether the items of the original have a value in *field*. Two reads."""
-        return any(line.startswith(f"{field}{IS}") for line in self._lookup.item_values(self.page))
+        return any(line.startswith(f"{field}{IS}") for line in self._lookup.items_of(self.page)[1])
 
     def contains(self, words: str) -> bool:
         """Return whether the text has these *words* of a title, in their order."""

@@ -144,7 +144,7 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
     has_changed = original is not None and not original.is_original_of(page)
     text = index.text(page.number)
     if page.source == KEYED and page.item_content is not None:
-        text = [*page.item_content.digest.decode("utf8", "replace").split("\n"), *index.item_text(page)]
+        text = [*page.item_content.digest.decode("utf8", "replace").split("\n"), *index.items_of(page)[0]]
     is_held = original is not None and not has_changed
     held, near = page.hashes, frozenset[str]()
     if original is not None and is_held:

@@ -182,7 +182,7 @@ class Claims:
         assert claim.stored is not None
         pending = claim.stored.number if claim.stored.pending else None
         try:
-            stored = self._index.commit(claim.page, claim=pending, feeds=claim.feeds, items=items)
+            stored = self._index.atomically(self._index.commit, claim.page, pending, claim.feeds, items)
         except TROUBLE:
             raise
         except Exception as error:  # noqa: BLE001 - a plugin bug: the other pages are durable all the same

@@ -15,7 +15,7 @@ from dedup_middleware.visits.visit import Decision, Fate, ItemVerdict, within
 if TYPE_CHECKING:
     from dedup_middleware.driver.core import Core
     from dedup_middleware.index.index import Index
-    from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.model import ItemContent, Page, StoredPage
     from dedup_middleware.visits.visit import Visit
 
 # Of a page whose items all have keys: no item of another page repeats one that is judged by its key.
@@ -35,7 +35,7 @@ def compare_with_itself(core: Core, visit: Visit) -> None:
     texts, changes = claim.item_texts, Changes()
     if not claim.page.is_keyed:
         texts = texts or [core.item_check.read(claim.page, item, visit.budget) for item in visit.items.held]
-        changes = item_changes(texts, own.item_content, lambda: (index.item_text(own), index.item_values(own)))
+        changes = item_changes(texts, own.item_content, lambda: index.items_of(own))
     if changes:
         visit.verdict = replace(visit.verdict, kind=VerdictKind.CHANGED, changes=changes)
         if claim.stored is not None:
@@ -117,9 +117,22 @@ def owned_by(visit: Visit, index: Index) -> Page | None:
             content = content_of(visit.claim.item_texts, None if known is None else known.item_content)
     except UncheckableError:
         content = _NOTHING
-    if visit.read is not None and not index.gave_the_same(claimed, content, several=several):
+    if visit.read is not None and not _owns_the_same(claimed, content, index, several=several):
         claimed = visit.read_in_full()
         if claimed is None:
             return None
     page = claimed.restricted_to(content.hashes, content.texts) if several else claimed
     return replace(page, item_content=content)
+
+
+def _owns_the_same(page: Page, content: ItemContent, index: Index, *, several: bool) -> bool:
+    """Return whether an unread original still owns the same text, now that its items have this *content*.
+
+    A page with one item owns its text, regardless of what the item contains. If it has *several* items, or had several
+    the last time, they must contain what they contained then. Two reads, or none.
+    """
+    known = page.known
+    if known is None or (known.exact_digest and not several):
+        return known is not None
+    is_same = known.item_content == content and "\n".join(index.items_of(known)[0]) == "\n".join(content.texts)
+    return is_same and several and known.hashes <= content.hashes

@@ -319,7 +319,9 @@ class Deduplication(Core):
         """Note that the page at *url* is gone: it owns nothing."""
         with self.guard:
             stored = self.index.same(identities)
-            self.index.remove([page.number for page in stored if page.original is None], self.run)
+            for page in stored:
+                if page.original is None:
+                    self.index.atomically(self.index.remove, page.number, self.run)
             if stored:
                 self.recorder.gone(url)
 

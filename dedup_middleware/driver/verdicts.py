@@ -135,13 +135,13 @@ class Verdicts:
         if page is not None and (version is None or self._index.changed_since(version, page)):
             self.give(visit)
         elif page is not None:
-            self._index.require_unchanged()
+            self._index.store.require_unchanged()
 
     # --- what earlier crawls have kept
 
     def is_earlier(self, original: StoredPage) -> bool:
         """Return whether an earlier crawl has kept *original*, and neither this one nor one beside it has since."""
-        if original.number in self._core.open or self._index.is_met_again(original.number):
+        if original.number in self._core.open or original.number in self._index.met_again:
             return False
         return original.run not in {self._core.run, *self._beside} and original.time <= self._begun
 
@@ -198,7 +198,7 @@ def _changes(content: ItemContent, before: StoredPage, index: Index) -> Changes:
     """Return how the *content* of an item differs from that of what is stored, or claimed, with its key."""
     then = before.item_content or ItemContent(frozenset(), frozenset(), has_text=False)
     has_text = content.has_text or then.has_text
-    found = changes_between(then.texts or index.item_text(before), content.texts) if has_text else Changes()
+    found = changes_between(then.texts or index.items_of(before)[0], content.texts) if has_text else Changes()
     old, new = (
         each.digest.decode("utf8", "surrogatepass").split("\n") if each.digest else [] for each in (then, content)
     )

@@ -138,7 +138,7 @@ class DroppedItems:
     def by_sameness(self, number: int) -> dict[bytes, dict[bytes, int]]:
         """Return the items of the page *number* that may be the same, together: their keys, and their sizes. A scan."""
         found: dict[bytes, dict[bytes, int]] = {}
-        for key, drop in self._drops(number):
+        for key, drop in self.of_page(number).items():
             found.setdefault(drop.same, {})[key] = drop.size
         return found
 
@@ -149,17 +149,13 @@ class DroppedItems:
         releases = self._store.get_many([_release_key(item.key) for item in items]) if items else []
         return [item for item, release in zip(items, releases, strict=True) if release is None]
 
-    def _drops(self, number: int) -> Iterator[tuple[bytes, _Drop]]:
-        """Yield the keys of the items of the page *number*, oldest first, and what is known of each drop."""
+    def of_page(self, number: int) -> dict[bytes, _Drop]:
+        """Return the keys of the items of the page *number*, oldest first, and what is known of each drop. One scan."""
         prefix = _page_key(number, b"")
-        for key, value in self._store.scan(*schema.within(prefix)):
-            yield key[len(prefix) :], schema.decode(_Drop, value)
+        pairs = self._store.scan(*schema.within(prefix))
+        return {key[len(prefix) :]: schema.decode(_Drop, value) for key, value in pairs}
 
     # --- releases
-
-    def of_page(self, number: int) -> list[bytes]:
-        """Return the keys of the items of the page *number*, oldest first. One scan."""
-        return [key for key, _ in self._drops(number)]
 
     def to_release(self, items: Iterable[DroppedItem], *, by_person: bool = False) -> list[KeyValue]:
         """Return what marks these items as to be released; only a person marks again what is marked. One get.

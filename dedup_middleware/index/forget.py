@@ -79,7 +79,8 @@ def forget(index: Index, chosen: Chosen) -> None:
     numbers = [*sorted(chosen.duplicates), *sorted(chosen.originals)]
     for start in range(0, len(numbers), _SYNC_INTERVAL):
         step = numbers[start : start + _SYNC_INTERVAL]
-        index.remove(step)
+        for number in step:
+            index.atomically(index.remove, number)
         items = index.dropped.get(key for number in step for key in index.dropped.of_page(number))
         store.write([], index.dropped.deletes(items), sync=True)
     left = {schema.shown_key(page.url, store.header.key) for page in index.pages()}

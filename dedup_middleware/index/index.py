@@ -7,11 +7,12 @@ page. A crash therefore leaves nothing provisional behind.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema, shown
 from dedup_middleware.index.lookup import Lookup
-from dedup_middleware.model import TEXT_LIMIT, Kept, PageFeatures, Scope, StoredPage, now
+from dedup_middleware.model import Kept, PageFeatures, Scope, StoredPage, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -56,17 +57,12 @@ class Index(Lookup):
     def changed_since(self, version: int, page: Page) -> bool:
         """Return whether a verdict on *page* that was made at *version* may be another by now. A round trip as above.
 
-        In a transaction of a shared store whose writes rest on a ``False``, `require_unchanged` first.
+        In a transaction whose writes rest on a ``False``, `OpenStore.require_unchanged` first.
         """
         if self.read_version() == version:
             return False
         # For another detector, any page may be alike to it.
         return self.beside is not None or self.open_claims.changed_since(version, page)
-
-    def require_unchanged(self) -> None:
-        """Let the transaction end only if no other process has written; it is repeated if one has."""
-        if self.store.worker:
-            self.store.require_unchanged()
 
     def atomically(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what *work* returns; no other process writes while it runs. It may write one batch, as its last act.
@@ -89,15 +85,22 @@ class Index(Lookup):
             self._places = places
             raise
 
-    def new_number(self, url: str) -> int:
-        """Return the number of a page that is stored for the first time, at *url*. Within :meth:`atomically`."""
+    def number_of(self, url: str, stored: Iterable[StoredPage] = ()) -> int:
+        """Return the number of the page at *url*: of the first of what is *stored* of it on its host, else a new one.
+
+        Within :meth:`atomically`.
+        """
+        mark = self.host_mark(url)
+        for page in stored:
+            if schema.host_bits(page.number) == mark:
+                return page.number
         if not self._places:
             (value,) = self.store.get_many([schema.NEXT_PLACE_KEY])
             first = 1 if value is None else schema.decode_number(value)
             self._places = range(first, first + _PLACES_TAKEN)
             self.store.write([(schema.NEXT_PLACE_KEY, schema.encode_number(self._places.stop))])
         place, self._places = self._places[0], self._places[1:]
-        return schema.page_number(place, self.host_mark(url))
+        return schema.page_number(place, mark)
 
     # --- claims
 
@@ -160,21 +163,15 @@ class Index(Lookup):
     def commit(
         self,
         page: Page,
-        *,
         claim: int | None = None,
         feeds: frozenset[str] | None = frozenset(),
         items: Callable[[int], list[KeyValue]] = lambda _: [],
     ) -> StoredPage | None:
         """Store *page* as an original that *feeds* have taken, in one batch; what its identity held is superseded.
 
-        Its *claim*, if it has one, ends. What *items* returns for its number is put with it. Return it, ``None`` where
-        nothing has changed.
+        Within :meth:`atomically`. Its *claim*, if it has one, ends. What *items* returns for its number is put with it.
+        Return it, ``None`` where nothing has changed.
         """
-        return self.atomically(self._commit, page, claim, feeds, items)
-
-    def _commit(
-        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
-    ) -> StoredPage | None:
         if page.known is not None:
             return self._commit_again(page, feeds, items)
         own = self.same(page.all_identities)
@@ -183,17 +180,12 @@ class Index(Lookup):
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].has_text_of(page) and _has_given(own[0], page) else None
         changes = PageWrite(self, page.run)
-        number = self._number_of(page.url, [*own, *ended])
+        number = self.number_of(page.url, [*own, *ended])
         stored = StoredPage.of(page, number, feeds=self._reached(page, known, feeds))
         changes.puts += items(number)
         superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
         self._write(changes, stored, page, own, ended, superseded=superseded)
         return stored
-
-    def _number_of(self, url: str, stored: Iterable[StoredPage]) -> int:
-        """Return the number of the first of what is *stored* of the page at *url*, unless that was on another host."""
-        numbers, mark = (page.number for page in stored), self.host_mark(url)
-        return next((n for n in numbers if schema.host_bits(n) == mark), None) or self.new_number(url)
 
     def _commit_again(
         self, page: Page, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
@@ -203,34 +195,30 @@ class Index(Lookup):
         Only what has changed is written: what its items contain, which feeds have it, and, where that matters, when and
         by which crawl it was kept. Its text is owned as it was; where it is not any more, it owns nothing.
         """
-        known = self._still(page)
-        if known is None:
-            return None
+        known = page.known
+        assert known is not None
+        if self.changed_since(page.known_at, page):
+            own = self.same(page.identities)
+            # But for when and by whom it was fetched, it is to be as it was.
+            if len(own) != 1 or replace(own[0], kept=known.kept) != known:
+                return None
+            known = own[0]
+        else:
+            self.store.require_unchanged()
         reached = self._reached(page, known if _has_given(known, page) else None, feeds)
         is_as_before = page.item_content == known.item_content and reached == known.kept.feeds
         if is_as_before and self.eligibility.is_all:
-            self._met_again[known.number] = page.run
+            self.met_again[known.number] = page.run
             return None
         stored = replace(known, kept=Kept(page.run, now(), reached), item_content=page.item_content)
         changes = PageWrite(self, page.run)
         changes.puts += items(known.number)
-        changes.put_page(stored, None, body=page.body_digest)
+        changes.puts += puts_of(stored, None, None, page.body_digest)
         packed = packed_item_text(stored, self.text(known.number))
         changes.put_or_delete(schema.item_text_key(known.number), packed)
         changes.write()
         self.open_claims.touch(stored)
         return stored
-
-    def _still(self, page: Page) -> StoredPage | None:
-        """Return what the store has of an unread *page* if that is as it was when the page was looked up."""
-        known = page.known
-        if known is None:
-            return None
-        if not self.changed_since(page.known_at, page):
-            self.require_unchanged()
-            return known
-        own = self.same(page.identities)
-        return own[0] if len(own) == 1 and not _differ(own[0], known) else None
 
     def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str] | None) -> frozenset[str] | None:
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
@@ -253,7 +241,7 @@ class Index(Lookup):
         """
         own = self.same(page.all_identities)
         changes = PageWrite(self)
-        number = own[0].number if own else self.new_number(page.url)
+        number = own[0].number if own else self.number_of(page.url)
         puts, deletes = items(number, bool(own))
         changes.puts += puts
         changes.deletes += deletes
@@ -263,19 +251,15 @@ class Index(Lookup):
 
     def note_dropped_again(self, duplicate: StoredPage, run: str) -> None:
         """Note that the crawl *run* has dropped a *duplicate* again, unless it has met the original as it was."""
-        if duplicate.run != run and self._met_again.get(duplicate.original or 0) != run:
+        if duplicate.run != run and self.met_again.get(duplicate.original or 0) != run:
             dropped = replace(duplicate, kept=Kept(run, now(), frozenset()))
             self.store.write([(schema.page_key(duplicate.number), schema.encode_page(dropped))])
 
-    def remove(self, numbers: Iterable[int], run: str = "") -> None:
-        """Remove these pages, in a batch each: their text is not owned any more.
+    def remove(self, number: int, run: str = "") -> None:
+        """Remove the page *number*: its text is not owned any more. Within :meth:`atomically`, in one batch.
 
-        What the crawl *run* has dropped for them is to be released.
+        What the crawl *run* has dropped for it is to be released.
         """
-        for number in numbers:
-            self.atomically(self._remove, number, run)
-
-    def _remove(self, number: int, run: str) -> None:
         page = self.page(number)
         if page is None or page.pending:
             return
@@ -324,7 +308,7 @@ class Index(Lookup):
             page.note,
         )
         body_digest = b"" if _must_be_read(stored, own) else page.body_digest
-        text = None if page.is_keyed else schema.encode_text(page.paragraphs, TEXT_LIMIT)
+        text = None if page.is_keyed else schema.encode_text(page.paragraphs)
         if not own and not page.source:
             before = self.shown_on(page.url)
             if (now := shown.updated(before, page)) is not before:
@@ -332,7 +316,7 @@ class Index(Lookup):
         elif text is not None:
             self.known_words.replace(stored.number, page.paragraphs)
         item_text = packed_item_text(stored, page.paragraphs)
-        changes.put_page(stored, text, item_text, body_digest)
+        changes.puts += puts_of(stored, text, item_text, body_digest)
         if own and item_text is None:
             changes.deletes.append(schema.item_text_key(stored.number))
         for other in own:
@@ -341,15 +325,10 @@ class Index(Lookup):
         if own and not page.is_keyed and not stored.is_original_as(own[0]):
             changes.puts += self._releases_of_copies(own, page.run)
         for view in superseded:
-            changes.put_page(_as_duplicate(view, stored), None)
+            changes.puts += puts_of(_as_duplicate(view, stored), None, None)
         changes.write()
         self.open_claims.renewed(stored.number)
         self.open_claims.touch(stored, *own, *superseded)
-
-
-def _differ(stored: StoredPage, known: StoredPage) -> bool:
-    """Return whether *stored* has anything that *known* has not, but for when and by whom it was fetched."""
-    return replace(stored, kept=known.kept) != known
 
 
 def _must_be_read(stored: StoredPage, own: list[StoredPage]) -> bool:
@@ -440,18 +419,12 @@ def puts_of(
     return puts
 
 
-def held_by(
-    others: frozenset[int], number: int | None, most: int, counts: Callable[[int], bool] | None
-) -> frozenset[int]:
-    """Return a posting list of *others* with *number*, if there is one, and room: at most so many hold it.
-
-    In a full list, pages that *counts* returns ``False`` for make room.
-    """
-    if number is None:
-        return others
-    if len(others) >= most and counts is not None:
-        others = frozenset(filter(counts, others))
-    return others | {number} if len(others) < most else others
+def _keys_of(page: StoredPage) -> list[bytes]:
+    """Return the keys that lead to *page*, but for posting lists; those of a claim, and its text."""
+    if page.is_claimed:
+        return [schema.claimed_key(page.number), schema.text_key(page.number)]
+    repeats = [] if page.original is None else [schema.repeat_key(page.original, page.number)]
+    return [*map(schema.identity_key, page.identities), *repeats]
 
 
 class PageWrite:
@@ -490,13 +463,7 @@ class PageWrite:
         *note* is what another detector has noted of *new*.
         """
         pages = list(pages)
-        for page in pages:
-            if page.is_claimed:
-                self.deletes += [schema.claimed_key(page.number), schema.text_key(page.number)]
-            else:
-                self.deletes += map(schema.identity_key, page.identities)
-            if page.original is not None:
-                self.deletes.append(schema.repeat_key(page.original, page.number))
+        self.deletes += chain.from_iterable(map(_keys_of, pages))
         before = [page for page in pages if page.original is None]
         mine = frozenset(page.number for page in before) | {number}
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
@@ -511,30 +478,22 @@ class PageWrite:
             self.deletes += more.deletes
         others, alone, keys = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number), [*(held | now)]
         for key, value in zip(keys, self._store.get_recent(keys), strict=True):
-            if value is not None:
-                holders = frozenset(schema.decode_postings(value))
-                # What it had before it goes on holding as it did: as one of the holders, or not.
-                may_hold = bool(holders & mine) or holders <= mine if key in held else key not in others
+            if value is None:
+                if key in now:
+                    self.puts.append((key, alone))
+                continue
+            holders = frozenset(schema.decode_postings(value))
+            after = holders - mine
+            # What it had before it goes on holding as it did: as one of the holders, or not.
+            if key in now and (bool(holders & mine) or holders <= mine if key in held else key not in others):
                 most = _MAX_HOLDERS_OF.get(key[:1], MAX_HOLDERS)
-                after = held_by(holders - mine, number if key in now and may_hold else None, most, self._counts)
-                if after != holders:
-                    self.put_or_delete(key, schema.encode_postings(sorted(after)) if after else None)
-            elif key in now:
-                self.puts.append((key, alone))
-
-    def put_page(self, page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b"") -> None:
-        """Store *page*; see `puts_of` for the arguments."""
-        self.puts += puts_of(page, text, item_text, body)
+                if len(after) >= most and self._counts is not None:
+                    after = frozenset(filter(self._counts, after))
+                if len(after) < most:
+                    after |= {number}
+            if after != holders:
+                self.put_or_delete(key, schema.encode_postings(sorted(after)) if after else None)
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page*, which :meth:`replace` has taken as one of its pages, and its texts."""
         self.deletes += [key(page.number) for key in (schema.page_key, schema.text_key, schema.item_text_key)]
-
-    def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:
-        """Store *page*, with its packed *text*, as one whose claim *worker* has open, in a store that is shared.
-
-        :meth:`replace` lists it, and ends the claim when it takes it as one of its pages.
-        """
-        self.puts.append((schema.claimed_key(page.number), schema.encode_claim(worker, page)))
-        if text is not None:
-            self.puts.append((schema.text_key(page.number), text))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.index.beside import Beside
     from dedup_middleware.index.claims import OpenClaims
-    from dedup_middleware.model import Fetched, ItemContent, StoredPage
+    from dedup_middleware.model import Fetched, StoredPage
     from dedup_middleware.stores import OpenStore
 
 #: A clause on more kept pages of its host than this is boilerplate there: a notice, a credit or a menu.
@@ -81,15 +81,13 @@ class Lookup:
         self.beside = beside
         self.overrides = Overrides(store)
         self.dropped = DroppedItems(store, store.worker or claims.holder)
-        # Pages that a crawl has met again as they are stored, so that nothing was written: the crawl, by number. Some
-        # 100 bytes each, less than Scrapy's own filter of requests takes.
-        self._met_again: dict[int, str] = {}
+        self.met_again: dict[int, str] = {}
+        """The crawl that has kept a page again as it is stored, so that nothing was written, by the page's number.
+
+        Some 100 bytes each, less than Scrapy's own filter of requests takes.
+        """
 
     # --- pages and their texts
-
-    def is_met_again(self, number: int) -> bool:
-        """Return whether a crawl has kept the page *number* again as it is stored, so that nothing was written."""
-        return number in self._met_again
 
     def unchanged(self, fetched: Fetched, run: str) -> Page | None:
         """Return the page that the crawl *run* has *fetched* as the store has it, unread; ``None`` for others.
@@ -159,7 +157,7 @@ class Lookup:
                 page = self.claimed(number)
             else:
                 page = schema.decode_page(number, value)
-                if (run := self._met_again.get(number)) is not None:
+                if (run := self.met_again.get(number)) is not None:
                     page = replace(page, kept=replace(page.kept, run=run))
             if page is not None:
                 yield page
@@ -189,33 +187,16 @@ class Lookup:
         (value,) = self.store.get_recent([schema.text_key(number)])
         return [] if value is None else _decoded_text(value)
 
-    def item_text(self, original: StoredPage) -> list[str]:
-        """Return what is kept of the text of the items of *original*; empty if nothing is. One read."""
-        text = self.text(original.number)
-        if original.item_content is None or original.pending:
-            return text
-        return self._given(original, text)[0] or text
+    def items_of(self, original: StoredPage) -> tuple[list[str], list[str]]:
+        """Return the text of the items of *original*, and their short values, with their fields, that no title has.
 
-    def item_values(self, original: StoredPage) -> list[str]:
-        """Return the short values of the items of *original*, with their fields, that no title of it has. Two reads."""
-        return self._given(original, self.text(original.number))[1]
-
-    def _given(self, original: StoredPage, text: list[str]) -> tuple[list[str], list[str]]:
-        """Return what is stored of the items of *original* beside its own *text*: their texts and their values."""
-        (value,) = self.store.get_many([schema.item_text_key(original.number)])
-        return ([], []) if value is None else schema.decode_item_text(value, text)
-
-    def gave_the_same(self, page: Page, content: ItemContent, *, several: bool) -> bool:
-        """Return whether an unread original still owns the same text, now that its items have this *content*.
-
-        A page with one item owns its text, regardless of what the item contains. If it has *several* items, or had
-        several the last time, they must contain what they contained then. One read, or none.
+        Without items, or where they have the same text, that of the page. Two reads at most.
         """
-        known = page.known
-        if known is None or (known.exact_digest and not several):
-            return known is not None
-        is_same = known.item_content == content and "\n".join(self.item_text(known)) == "\n".join(content.texts)
-        return is_same and several and known.hashes <= content.hashes
+        text, value = self.text(original.number), None
+        if original.item_content is not None and not original.pending:
+            (value,) = self.store.get_many([schema.item_text_key(original.number)])
+        texts, values = ([], []) if value is None else schema.decode_item_text(value, text)
+        return texts or text, values
 
     def read_again(self, stored: StoredPage, run: str, fingerprint: Callable[[Sequence[str]], Fingerprint]) -> Page:
         """Return the *stored* page as one that the crawl *run* looks at, read from its text. One read.
@@ -286,12 +267,6 @@ class Lookup:
             return original is not None and self.eligibility.has(original, run)
 
         return counts
-
-    def shows_same(self, page: Page, found: Found, most: int) -> Iterator[StoredPage]:
-        """Yield at most so many of the other pages that show all that *page* shows, oldest first. One read, or none."""
-        digest = page.fingerprint.digest
-        numbers = [number for clause_hash in page.fingerprint.weights for number in found.holders.get(clause_hash, ())]
-        return (other for other in self.numbered(numbers[:most]) if other.digest == digest)
 
 
 def _holders(

@@ -39,7 +39,7 @@ class Override(NamedTuple):
     @property
     def key(self) -> bytes:
         """Its key in a store."""
-        return schema.override_key(self.identities[0], self.original_identities[0])
+        return schema.OVERRIDES[0] + self.identities[0] + self.original_identities[0]
 
     def encode(self) -> tuple[bytes, bytes]:
         """Return its pair in a store."""

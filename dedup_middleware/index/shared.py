@@ -12,7 +12,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.claims import OpenClaims
 from dedup_middleware.index.index import Index, PageWrite
 from dedup_middleware.index.lookup import ALL
-from dedup_middleware.model import TEXT_LIMIT, StoredPage
+from dedup_middleware.model import StoredPage
 from dedup_middleware.stores import open_store, refusals
 
 if TYPE_CHECKING:
@@ -29,13 +29,14 @@ class SharedIndex(Index):
 
     # --- claims
 
-    def claim(self, page: Page, own: list[StoredPage] | None = None) -> StoredPage:  # noqa: ARG002 - see Index
+    def claim(self, page: Page) -> StoredPage:
         """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
         changes = PageWrite(self, page.run)
-        claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
+        claimed = replace(StoredPage.of(page, self.number_of(page.url)), is_claimed=True)
         changes.replace([], claimed.number, claimed, page.suppressed, page.note)
-        text = None if page.is_keyed else schema.encode_text(page.paragraphs, TEXT_LIMIT)
-        changes.put_claim(claimed, self.store.worker, text)
+        changes.puts.append((schema.claimed_key(claimed.number), schema.encode_claim(self.store.worker, claimed)))
+        if not page.is_keyed:
+            changes.puts.append((schema.text_key(claimed.number), schema.encode_text(page.paragraphs)))
         changes.write()
         self.open_claims.touch(claimed)
         return claimed
@@ -50,14 +51,19 @@ class SharedIndex(Index):
         changes.write()
         self.open_claims.touch(*ended)
 
-    def _commit(
-        self, page: Page, claim: int | None, feeds: frozenset[str] | None, items: Callable[[int], list[KeyValue]]
+    def commit(
+        self,
+        page: Page,
+        claim: int | None = None,
+        feeds: frozenset[str] | None = frozenset(),
+        items: Callable[[int], list[KeyValue]] = lambda _: [],
     ) -> StoredPage | None:
+        """See Index."""
         if claim is not None:
             # In one round trip: a transaction reads a key once.
             keys = [schema.claimed_key(claim), *map(schema.identity_key, page.all_identities)]
             self.store.get_many([*keys, *map(schema.claims_key, page.identities)])
-        return super()._commit(page, claim, feeds, items)
+        return super().commit(page, claim, feeds, items)
 
     def _ended(self, claim: int) -> list[StoredPage]:
         found = self._find_claim(claim)
@@ -75,24 +81,21 @@ class SharedIndex(Index):
         return schema.decode_claim(number, value)
 
     def join(self) -> None:
-        """See Index."""
-        self.store.write([(schema.worker_key(self.store.worker), b"")])
+        """See Index. A batch: this process is a worker, with the crawls that it has at work."""
+        crawls = " ".join(self.open_claims.crawls).encode("utf8")
+        self.store.write([(schema.worker_key(self.store.worker), crawls)])
 
     def begin(self, run: str) -> frozenset[str]:
         """See Index. A scan of the workers, and a batch."""
         workers = [pair for pair in self.store.scan(*schema.WORKERS) if self.store.is_at_work(pair[0][1:])]
         found = super().begin(run).union(*(value.decode("utf8", "replace").split() for _, value in workers))
-        self._put_worker()
+        self.join()
         return found
 
     def end(self, run: str) -> None:
         """See Index. A batch."""
         super().end(run)
-        self._put_worker()
-
-    def _put_worker(self) -> None:
-        crawls = " ".join(self.open_claims.crawls).encode("utf8")
-        self.store.write([(schema.worker_key(self.store.worker), crawls)])
+        self.join()
 
     def sweep(self) -> None:
         """See Index. A scan of the workers, and one of the claims if one of them is dead."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.common import permissions
 from dedup_middleware.common.registry import Registry
-from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import ConfigError, EngineMissingError, StoreAwayError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
@@ -114,6 +113,11 @@ def _module(scheme: str) -> Any:
         ) from error
 
 
+def _elsewhere(uri: str) -> Any:
+    """Return the module that has stores as that at *uri*, which is not on a disk."""
+    return _module(uri.partition(":")[0])
+
+
 # --- opening: openers of one process that name the same store share it
 
 _open: dict[Hashable, Shared] = {}
@@ -168,10 +172,15 @@ def open_store(
 
 def _opened(uri: str, place: Place | None, who: str, room: int | None, undo: ExitStack) -> Store:
     """Return the store at *uri*, opened here; *undo* closes it."""
-    if uri == MEMORY:
-        store: Store = MemoryStore(room=room)
+    store: Store
+    if place is not None:
+        store = _open_on_disk(place, who, undo)
+    elif uri == MEMORY:
+        store = MemoryStore(room=room)
     else:
-        store = _open_elsewhere(uri) if place is None else _open_on_disk(place, who, undo)
+        named, failed = refusals.named(uri), lambda uri, action, error: refusals.failed(uri, action, repr(error))
+        with refusals.translated(named, "open", failed):
+            store = _elsewhere(uri).open_store(uri)
     undo.callback(store.close)
     return store
 
@@ -197,36 +206,26 @@ def _open_on_disk(place: Place, who: str, undo: ExitStack) -> Store:
     return store
 
 
-def _open_elsewhere(uri: str) -> Store:
-    module, shown = _module(parse_uri(uri)[0]), without_secrets(uri, redact=False)
-    with refusals.translated(shown, "open", lambda uri, action, error: refusals.failed(uri, action, repr(error))):
-        store: Store = module.open_store(uri)
-    return store
-
-
 def _with_header(store: Store, fingerprint_scheme: str | None, undo: ExitStack) -> tuple[Shared, bool]:
     """Return what the openers of *store* share, the last of whom closes it by *undo*; and whether the store is new."""
     shared = Shared(store)
     opener = OpenStore(shared, created=True, leave=lambda: None)
-    created = opener.transaction(partial(_find_header, shared, fingerprint_scheme))
-    if created:
+
+    def find_header() -> bool:
+        header = shared.call("open", read_header, store, fingerprint_scheme)
+        if is_new := header is None:
+            if fingerprint_scheme is None:
+                # A creation was killed before it wrote anything.
+                raise refusals.absent(store.uri)
+            header = Header.new(fingerprint_scheme)
+            opener.write([(HEADER_KEY, header.encode())])
+        shared.header = header
+        return is_new
+
+    if created := opener.transaction(find_header):
         opener.sync()
     shared.undo = undo.pop_all()
     return shared, created
-
-
-def _find_header(shared: Shared, fingerprint_scheme: str | None) -> bool:
-    """Set the header of *shared*, in a transaction; return whether the store is new: then it gets its header."""
-    header = shared.call("open", read_header, shared.store, fingerprint_scheme)
-    if header is not None:
-        shared.header = header
-        return False
-    if fingerprint_scheme is None:
-        # A creation was killed before it wrote anything.
-        raise refusals.absent(shared.store.uri)
-    shared.header = Header.new(fingerprint_scheme)
-    shared.call("write", shared.view.write, [(HEADER_KEY, shared.header.encode())], [])
-    return True
 
 
 def _leave(name: Hashable, shared: Shared) -> None:
@@ -252,7 +251,7 @@ def store_exists(uri: str) -> bool:
 
 def _exists(uri: str, place: Place | None) -> bool:
     if place is None:
-        return uri != MEMORY and bool(_module(parse_uri(uri)[0]).store_exists(uri))
+        return uri != MEMORY and bool(_elsewhere(uri).store_exists(uri))
     # Not if this process has it open: closing any handle of a file drops the process's POSIX locks on it, those of
     # SQLite too (sqlite.org/howtocorrupt.html, 2.2).
     with refusals.translated(place.uri, "read"):
@@ -279,7 +278,7 @@ def destroy_store(uri: str) -> bool:
         if name in _open:
             raise refusals.locked(uri)
         if place is None:
-            return uri != MEMORY and bool(_module(parse_uri(uri)[0]).remove_store(uri))
+            return uri != MEMORY and bool(_elsewhere(uri).remove_store(uri))
         if not _exists(uri, place):
             return False
         with refusals.translated(place.uri, "remove"), held(place.lock, place.uri, "scrapy dedup store reset"):

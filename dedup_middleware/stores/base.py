@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The layout of keys and values; a store of another one is refused. Raise it with every change of the layout.
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 
 # The zero byte sorts it before every other key, so that no range of pages contains it.
 HEADER_KEY = b"\x00header"

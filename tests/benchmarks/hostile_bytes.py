@@ -131,7 +131,7 @@ def counter(data: bytes) -> int:
     """Return the number of the next page of a store whose counter is *data*."""
     store = open_store("memory:", fingerprint_scheme="test")
     store.write([(schema.NEXT_PLACE_KEY, data)])
-    return index_of(store).new_number("http://a/")
+    return index_of(store).number_of("http://a/")
 
 
 def page_of_clauses(size: int) -> bytes:
