@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from nightly import tries
 from report_demo import CLUB, COPIER, HOSTILE, JOINED, MIRROR, SCRIPT, demo
-from test_commands import run, run_here
+from test_commands import run, run_here, write_log
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.counts import NOT_COUNTED
-from dedup_middleware.records.file import Record, RecordLog, Records
+from dedup_middleware.records.file import Record, Records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import html, words
 from dedup_middleware.report.tallies import NearMisses, Tallies
@@ -50,10 +50,8 @@ def tallied(*records):
 
 def logged(folder, *records):
     """Return the configuration of a log of *records*, without a store."""
-    with closing(RecordLog(folder / "log.jsonl")) as log:
-        for each in records:
-            log.append(each)
-    return Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": str(folder / "log.jsonl")}, None)
+    log = write_log(folder / "log.jsonl", *records)
+    return Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": str(log)}, None)
 
 
 class TestTallies:
