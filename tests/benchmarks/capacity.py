@@ -14,7 +14,6 @@ millisecond: a million pages take ten minutes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -26,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from corpus import parser_of
 
 from dedup_middleware import Deduplicator
 
@@ -96,10 +97,8 @@ def measured(uri: str, pages: int, new: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print what was measured."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, pages=20_000, new=500)
     parser.add_argument("stores", nargs="*")
-    parser.add_argument("--pages", type=int, default=20_000)
-    parser.add_argument("--new", type=int, default=500)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         kinds = (f"leveldb:{scratch}/l", f"rocksdb:{scratch}/r", f"sqlite:{scratch}/s", f"sqlite:{scratch}/h?shared=1")
