@@ -453,13 +453,6 @@ def imported_or_none(name: str) -> Any:
         return None
 
 
-def warc_record(url: str, kind: str, status: int, body: str = "<p>café") -> bytes:
-    http = f"HTTP/1.0 {status} Told\r\nContent-Type: {kind}\r\n\r\n{body}".encode("latin-1")
-    said = f"WARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2020-01-02T03:04:05Z\r\n"
-    said += f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(http)}"
-    return f"WARC/1.0\r\n{said}\r\n\r\n".encode() + http + b"\r\n\r\n"
-
-
 class TestArchives:
     @pytest.mark.parametrize("packer", [gzip, lzma])
     def test_json_lines_may_be_packed(self, tmp_path, packer) -> None:
@@ -508,7 +501,11 @@ class TestArchives:
     def test_warc(self, tmp_path) -> None:
         path = tmp_path / "archive.warc.gz"
         kinds = [("text/html; charset=latin-1", 200), ("image/png", 200), ("text/html", 404)]
-        records = [warc_record(f"http://a.example/{number}", *kind) for number, kind in enumerate(kinds)]
+        body = "<p>café".encode("latin-1")
+        records = [
+            record("response", f"http://a.example/{number}", http(body, kind=kind.encode(), status=b"%d Told" % status))
+            for number, (kind, status) in enumerate(kinds)
+        ]
         path.write_bytes(b"".join(map(gzip.compress, records)) + b"rubbish")
         (_, (content, time)), *others = entries(path)
         assert (content.html, content.encoding) == ("<p>café".encode("latin-1"), "latin-1")

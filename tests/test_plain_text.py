@@ -8,9 +8,10 @@ import pytest
 from crawling import REACTOR
 from local_site import Answer
 from prose import blog, headline, story
-from test_batch import checked, lines_of, run_batch, warc_record
+from test_batch import checked, lines_of, run_batch
 from test_linear_time import is_linear
 from test_nothing_is_lost import closing_server
+from warcs import http, record
 
 from dedup_middleware.common.budget import Budget, UncheckableError
 from dedup_middleware.extraction.decoding import NO_CHARSETS
@@ -207,8 +208,12 @@ def test_the_texts_of_an_archive_are_checked_too(tmp_path):
         ("application/json", DATA),
     ]
     path = tmp_path / "archive.warc"
-    records = [warc_record(f"http://h{n}.example/", kind, 200, body) for n, (kind, body) in enumerate(bodies)]
-    path.write_bytes(b"".join(records))
+    path.write_bytes(
+        b"".join(
+            record("response", f"http://h{n}.example/", http(body.encode(), kind=kind.encode()))
+            for n, (kind, body) in enumerate(bodies)
+        )
+    )
     report = run_batch(tmp_path, path)
     assert report["left_out"] == {"neither HTML nor plain text": 1}
     assert [(line["verdict"], line["reason"]) for line in lines_of(tmp_path, "verdicts.jsonl")] == [
