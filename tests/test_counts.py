@@ -16,7 +16,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.records import counts as records_counts
 from dedup_middleware.records.counts import KINDS, NOT_COUNTED, Counts, kind_of, summary
 from dedup_middleware.records.crawl_lines import CrawlLine
-from dedup_middleware.records.file import CODES, Record, RecordLog, Records, lines
+from dedup_middleware.records.file import CODES, Record, Records, lines
 from dedup_middleware.report.crawl_counts import BARS, Crawls, Hosts
 from dedup_middleware.report.data import gather
 from dedup_middleware.settings import Config
@@ -260,17 +260,6 @@ class TestSums:
         bars = summed(*(record(second, "new", items_kept=1) for second in seconds)).over_time()["pages"]["new"]
         assert sum(bars) == len(seconds)
         assert len(bars) <= BARS
-
-
-class TestCommands:
-    def test_a_crawl_whose_pages_are_all_new_can_be_reported(self, tmp_path):
-        log = tmp_path / "log.jsonl"
-        with closing(RecordLog(log)) as file:
-            file.append(line("begin"))
-            file.append(record(1, "new", items_kept=1))
-        for crawl in ([], ["--crawl", "last"], ["--crawl", "one"]):
-            done = run_here("report", *crawl, "-o", "r.html", "-s", f"DEDUP_LOG={log}", folder=tmp_path)
-            assert "0 duplicates in 1 page" in done.out
 
 
 def test_the_kinds_are_those_of_the_report():

@@ -6,8 +6,6 @@ import pytest
 from library import verdicts
 from prose import story, zh_story
 
-from dedup_middleware.text.addresses import is_view
-
 STORY = "http://one.example/story/5"
 PRINTED = "http://one.example/print/story/5"
 SITE = "<meta property=og:site_name content='The Harbour Post'>"
@@ -65,17 +63,3 @@ def test_a_view_in_another_language_is_one_of_the_page_before(tell, word, title)
 )
 def test_what_a_page_has_and_its_view_has_not_keeps_the_second(pages):
     assert verdicts(*pages)[1] == "related"
-
-
-@pytest.mark.parametrize(
-    ("words", "url", "other", "expected"),
-    [
-        ("print", PRINTED, STORY, True),
-        ("print", STORY, PRINTED, False),
-        ("amp", f"{STORY}/amp/", STORY, True),
-        ("red", f"{STORY}?colour=red", STORY, False),
-        ("story", PRINTED, STORY, False),
-    ],
-)
-def test_a_view_is_named_by_words_for_a_view(words, url, other, expected):
-    assert is_view(words, url, other) is expected
