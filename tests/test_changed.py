@@ -211,31 +211,17 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site, tmp_path, pa
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop", "tag"])
 def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path, paper, unchanged):
-    for price in (12, 14):
-        found = stepped(
-            tmp_path,
-            [{**step, "cb_kwargs": {"price": price}} for step in paper()],
-            DEDUP_UNCHANGED=unchanged,
-        )
-    changed = [r for r in found.records if r.get("verdict") == "changed"]
-    assert len(changed) == len(found.kept) == 5
-    assert all(r["changes"]["values"] == [("price", "12", "14")] for r in changed)
+    def found(**values):
+        return stepped(tmp_path, [{**step, "cb_kwargs": values} for step in paper()], DEDUP_UNCHANGED=unchanged)
 
-
-def test_an_item_with_another_value_is_kept(tmp_path, paper):
-    def steps(price):
-        return [{**step, "cb_kwargs": {"price": price}} for step in paper()]
-
-    stepped(tmp_path, steps("12 EUR"), **DROP)
-    assert stepped(tmp_path, steps("12 EUR"), **DROP).kept == []
-    other = stepped(tmp_path, steps("14 EUR"), **DROP)
-    assert len(other.kept) == 5
+    found(price="12 EUR")
+    other = found(price="14 EUR")
     changed = [r for r in other.records if r.get("verdict") == "changed"]
-    assert len(changed) == 5
+    assert len(changed) == len(other.kept) == 5
     assert all(r["changes"]["values"] == [("price", "12 EUR", "14 EUR")] for r in changed)
-    assert stepped(tmp_path, steps("14 EUR"), **DROP).kept == []
-    # One that is gone is another item, too.
-    assert len(stepped(tmp_path, paper(), **DROP).kept) == 5
+    assert len(found(price="14 EUR").kept) == (0 if unchanged == "drop" else 5)
+    # One without it is another item, too.
+    assert len(found().kept) == 5
 
 
 @pytest.mark.parametrize(
