@@ -125,12 +125,6 @@ class TestCounts:
         page = record(5, "unchecked", url="http://a.test/api", items_kept=1, reason="items_checked")
         assert counted(*drops, kept, page)["items/dropped_for_earlier_crawls"] == 3
 
-    def test_the_summary_says_why_pages_with_text_of_others_were_kept(self):
-        differing = [record(n, "related", reason=reason, items_kept=1, outcome="kept")
-                     for n, reason in enumerate(["other_title", "other_numbers", "other_numbers"])]  # fmt: skip
-        lines = summary(counted(record(5), *differing))
-        assert lines[1:4] == [("  kept", 3), ("    other_numbers", 2), ("    other_title", 1)]
-
     @given(st.lists(RECORDS))
     def test_each_page_and_item_is_in_one_line_whatever_became_of_it(self, records):
         numbers = counted(*records)

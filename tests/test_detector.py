@@ -126,24 +126,7 @@ class TestItself:
         assert library.visit("story", range(20, 30), request="short-link").verdict.kind is UNCHANGED
 
 
-class TestBoilerplate:
-    def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self):
-        library = Library()
-        frame = range(10)
-        for number in range(8):
-            library.visit(f"p{number}", [*frame, *range(20 + 10 * number, 30 + 10 * number)])
-        for number in range(8):
-            assert library.check(f"p{number}", [*frame, 200 + number]).kind is CHANGED, number
-
-
 class TestPages:
-    def test_a_duplicate_without_items_is_not_kept_either(self):
-        library = Library()
-        library.visit("story", range(10))
-        before = library.contents()
-        assert library.visit("list", range(10), items=0).is_duplicate
-        assert library.contents() == before
-
     def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self):
         library = Library(room=20_000)
         number = 0

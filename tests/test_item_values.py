@@ -218,11 +218,6 @@ def test_an_item_that_contains_itself_is_kept():
     assert second(["red"], endless).reason == "unreadable_item"
 
 
-def test_sets_have_one_order():
-    names = [f"name {number}" for number in range(9)]
-    assert item_values({"names": {*names}}) == [("names", name) for name in names]
-
-
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
