@@ -82,15 +82,6 @@ def test_the_whole_story_is_kept_although_its_trimmed_copy_came_first(tell, wher
 # --- copies
 
 
-def bare(title, *paragraphs, head="h2"):
-    """Return a view of a page without menus, which has the site's name below its text."""
-    blocks = "".join(f"<p>{text}</p>" for text in paragraphs)
-    return (
-        f"<html><head><title>{title}</title></head><body><{head}>{TITLE}</{head}>{blocks}"
-        "<p>The Harbour Gazette</p></body></html>"
-    )
-
-
 @pytest.mark.parametrize("title", ["{} — Library {} documentation", "{} | Manual {}"])
 def test_documentation_versions_of_the_same_letters_are_copies(title):
     def version(number, name, text):

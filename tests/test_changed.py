@@ -5,8 +5,7 @@ import re
 
 import msgspec
 import pytest
-import scrapy
-from crawling import FEED, run_job, run_scrapy, stepped, write_job
+from crawling import run_scrapy, stepped
 from local_site import Answer
 from prose import article, blog, story
 
@@ -212,31 +211,17 @@ def test_with_drop_the_second_feed_has_what_is_new_or_changed(site, tmp_path, pa
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop", "tag"])
 def test_a_value_of_the_item_is_one_whatever_happens_to_unchanged_pages(tmp_path, paper, unchanged):
-    for price in (12, 14):
-        found = stepped(
-            tmp_path,
-            [{**step, "cb_kwargs": {"price": price}} for step in paper()],
-            DEDUP_UNCHANGED=unchanged,
-        )
-    changed = [r for r in found.records if r.get("verdict") == "changed"]
-    assert len(changed) == len(found.kept) == 5
-    assert all(r["changes"]["values"] == [("price", "12", "14")] for r in changed)
+    def found(**values):
+        return stepped(tmp_path, [{**step, "cb_kwargs": values} for step in paper()], DEDUP_UNCHANGED=unchanged)
 
-
-def test_an_item_with_another_value_is_kept(tmp_path, paper):
-    def steps(price):
-        return [{**step, "cb_kwargs": {"price": price}} for step in paper()]
-
-    stepped(tmp_path, steps("12 EUR"), **DROP)
-    assert stepped(tmp_path, steps("12 EUR"), **DROP).kept == []
-    other = stepped(tmp_path, steps("14 EUR"), **DROP)
-    assert len(other.kept) == 5
+    found(price="12 EUR")
+    other = found(price="14 EUR")
     changed = [r for r in other.records if r.get("verdict") == "changed"]
-    assert len(changed) == 5
+    assert len(changed) == len(other.kept) == 5
     assert all(r["changes"]["values"] == [("price", "12 EUR", "14 EUR")] for r in changed)
-    assert stepped(tmp_path, steps("14 EUR"), **DROP).kept == []
-    # One that is gone is another item, too.
-    assert len(stepped(tmp_path, paper(), **DROP).kept) == 5
+    assert len(found(price="14 EUR").kept) == (0 if unchanged == "drop" else 5)
+    # One without it is another item, too.
+    assert len(found().kept) == 5
 
 
 @pytest.mark.parametrize(
@@ -275,8 +260,7 @@ def test_what_may_be_a_count_for_the_page_is_none_in_its_item(site, tmp_path, wa
 
     def crawl(line):
         url = site.add("/a", article("a", [*story(1), line, *story(2, 1)]))
-        command = write_job(tmp_path, "test_changed.Paper", urls=url, settings=FEED | DROP, afresh=True)
-        return run_job(tmp_path, command)
+        return stepped(tmp_path, [{"url": url, "callback": "parse_text"}], **DROP)
 
     assert len(crawl(was).kept) == 1
     assert len(crawl(was).dropped) == 1
@@ -290,16 +274,6 @@ def test_one_request_may_want_its_page_in_any_case(site, tmp_path, paper):
     steps[2]["meta"] = {"dedup": {"unchanged": "keep"}}
     steps[3]["meta"] = {"dedup": False}
     assert stepped(tmp_path, steps, **DROP).kept == [site.url("/2"), site.url("/3")]
-
-
-@pytest.mark.parametrize(
-    "settings", [{"DEDUP_SCOPE": "crawl"}, {"FEEDS": {"f.jsonl": {"format": "jsonlines", "overwrite": True}}}]
-)
-def test_where_no_earlier_page_counts_it_has_no_effect_and_says_so(tmp_path, paper, settings):
-    for _ in range(2):
-        outcome = stepped(tmp_path, paper(), **DROP, **settings)
-        assert len(outcome.kept) == 5
-    assert "DEDUP_UNCHANGED=drop has no effect in this scope" in outcome.log
 
 
 @pytest.mark.parametrize("settings", [{"DEDUP_UNCHANGED": "tag"}, {"DEDUP_ACTION": "tag"}])
@@ -320,6 +294,11 @@ def kept(folder):
     return "-s", f"DEDUP_LOG={folder / 'kept.jsonl'}"
 
 
+def logged(folder, steps, **settings):
+    """Crawl *steps*, with records that are kept."""
+    return stepped(folder, steps, **{"DEDUP_LOG": str(folder / "kept.jsonl"), **settings})
+
+
 def changes(folder, *options):
     """Return the paths of each kind of change."""
     shown = run_scrapy(folder, "dedup", "changes", "--json", *kept(folder), *options)
@@ -333,14 +312,16 @@ def changes(folder, *options):
 
 @pytest.mark.every_scrapy
 def test_changes_names_what_became_of_each_page(site, tmp_path, paper):
-    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    logged(tmp_path, paper())
+    alone = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
+    assert (alone.returncode, "no two crawls" in alone.stderr) == (3, True)
     site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     site.add("/2", Answer("gone", status=404))
     site.add("/new", article("new", story(9)))
     copy = site.add("/copy", blog("copy", story(9)), host=1)
     urls = [*map(site.url, ("/0", "/1", "/2", "/new")), copy]
     steps = [{"url": url, "meta": {"handle_httpstatus_list": [404]}} for url in urls]
-    stepped(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    logged(tmp_path, steps)
     expected = {
         "new": {"/new", "/copy"},
         "changed": {"/1"},
@@ -354,7 +335,7 @@ def test_changes_names_what_became_of_each_page(site, tmp_path, paper):
     assert "unchanged 1" in shown
     assert f"  {copy} repeats {site.url('/new')}\n" in shown
     # Over several crawls, a page is named by what became of it in all.
-    stepped(tmp_path, steps, DEDUP_LOG=str(tmp_path / "kept.jsonl"))
+    logged(tmp_path, steps)
     assert changes(tmp_path) == {"unchanged": {"/0", "/1", "/new", "/copy"}, "not seen": {"/3", "/4"}}
     first = json.loads((tmp_path / "kept.jsonl").read_text().splitlines()[0])["crawl"]
     assert changes(tmp_path, "--since", first) == expected
@@ -366,49 +347,40 @@ def test_changes_names_what_became_of_each_page(site, tmp_path, paper):
 
 
 def test_changes_names_what_is_gone_once_and_what_repeats_another_page_now(site, tmp_path, paper):
-    log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
     copy = site.add("/copy", blog("copy", story(0)), host=1)
     steps = [*paper(), {"url": copy}, {"url": site.url("/gone"), "meta": {"handle_httpstatus_list": [404]}}]
     site.add("/gone", article("gone", story(8)))
-    stepped(tmp_path, steps, **log)
+    logged(tmp_path, steps)
     # One is a copy of another page now, one was a copy before.
     site.add("/4", article("page 3", story(3)))
     site.add("/copy", blog("own", story(7)), host=1)
     site.add("/gone", Answer("gone", status=404))
-    stepped(tmp_path, steps, **log)
+    logged(tmp_path, steps)
     expected = {"changed": {"/4", "/copy"}, "unchanged": {"/0", "/1", "/2", "/3"}}
     assert changes(tmp_path) == expected | {"gone": {"/gone"}}
-    stepped(tmp_path, steps, **log)
+    logged(tmp_path, steps)
     assert changes(tmp_path) == {"unchanged": {f"/{name}" for name in (0, 1, 2, 3, 4, "copy")}}
 
 
 def test_a_crawl_that_was_stopped_does_not_say_what_was_not_seen(tmp_path, paper):
-    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
-    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"), CLOSESPIDER_PAGECOUNT=2)
+    logged(tmp_path, paper())
+    logged(tmp_path, paper(), CLOSESPIDER_PAGECOUNT=2)
     assert "not seen" not in changes(tmp_path)
 
 
 def test_without_records_of_new_pages_no_page_is_called_new_that_the_store_has(tmp_path, paper):
     for _ in range(2):
-        stepped(tmp_path, paper(), DEDUP_LOG=f"{tmp_path / 'kept.jsonl'}?new=0")
+        logged(tmp_path, paper(), DEDUP_LOG=f"{tmp_path / 'kept.jsonl'}?new=0")
     assert changes(tmp_path) == {"unchanged": {f"/{n}" for n in range(5)}}
     assert "leaves out new pages" in run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path)).stderr
 
 
-def test_without_two_crawls_there_is_nothing_to_compare(tmp_path, paper):
-    stepped(tmp_path, paper(), DEDUP_LOG=str(tmp_path / "kept.jsonl"))
-    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
-    assert shown.returncode == 3
-    assert "no two crawls" in shown.stderr
-
-
 def test_a_change_is_written_with_its_field_and_both_wordings(site, tmp_path, paper):
-    log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
     site.add("/5", article("page 5", ["It costs 20 euros.", *story(5)]))
     steps = [*paper(), {"url": site.url("/5")}]
-    stepped(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps], **log)
+    logged(tmp_path, [{**step, "cb_kwargs": {"price": 12}} for step in steps])
     site.add("/5", article("page 5", ["It costs 25 euros.", *story(5), "Seats are left."]))
-    stepped(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps], **log)
+    logged(tmp_path, [{**step, "cb_kwargs": {"price": 14, "seats": 3}} for step in steps])
     target = tmp_path / "changes.jsonl"
     assert run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path), "-o", str(target)).returncode == 0
     found = {line["url"]: line for line in map(json.loads, target.read_text().splitlines())}
@@ -427,24 +399,11 @@ def test_a_change_is_written_with_its_field_and_both_wordings(site, tmp_path, pa
 def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(site, tmp_path, paper, scope):
     copy = site.add("/copy", blog("copy", story(0)), host=1)
     for _ in range(2):
-        stepped(tmp_path, [*paper(), {"url": copy}], DEDUP_LOG=str(tmp_path / "kept.jsonl"), **scope)
+        outcome = logged(tmp_path, [*paper(), {"url": copy}], **DROP, **scope)
+        assert len(outcome.kept) == 5
         site.add("/1", article("page 1", [*story(1), "It was opened again today."]))
     assert changes(tmp_path) == {"not compared": {*(f"/{n}" for n in range(5)), "/copy"}}
     shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
     assert "not compared 6\nunchanged 0" in shown.stdout
     assert "is not known" in shown.stderr
-
-
-class Paper(scrapy.Spider):
-    """The items of an ordinary spider: address, title, text."""
-
-    name = "paper"
-    urls = ""
-
-    async def start(self):
-        for url in self.urls.split(","):
-            yield scrapy.Request(url)
-
-    def parse(self, response):
-        text = "\n".join(response.css("p::text").getall())
-        yield {"url": response.url, "title": response.css("title::text").get(), "text": text}
+    assert "DEDUP_UNCHANGED=drop has no effect in this scope" in outcome.log

@@ -14,7 +14,6 @@ from dedup_middleware.common.budget import UNLIMITED
 from dedup_middleware.driver.releases import Releaser
 from dedup_middleware.errors import FeedError, StoreError
 from dedup_middleware.model import Action
-from dedup_middleware.visits import states
 from dedup_middleware.visits.states import Claim, Output, StateError
 from dedup_middleware.visits.visit import Fate
 
@@ -178,12 +177,6 @@ class TestOrder:
         assert visit.claim.state is DURABLE
         core.claims.void(visit)
         assert visit.claim.state is DURABLE, "what has failed later is not of this page"
-
-    def test_every_state_knows_which_events_it_allows(self):
-        """In the table of the one file that has them."""
-        assert states._TRANSITIONS.keys() == {*Output, *Claim}
-        after = {state for step in states._TRANSITIONS.values() for state in step.values()}
-        assert after == {*Output, *Claim} - {Output.AWAITED, Claim.NONE}
 
 
 class TestCheckpoints:

@@ -75,16 +75,25 @@ def pair(site, number, first="a", second="b", *, shown=""):
     )
 
 
-def test_a_page_whose_callback_raises_owns_nothing(site, crawl):
+class Recovery:
+    """A spider middleware that gives an item where a callback raised."""
+
+    def process_spider_exception(self, response, exception):
+        return [{"url": response.url, "recovered": True}]
+
+
+@pytest.mark.parametrize("recovers", [False, True], ids=["", "the project recovers"])
+def test_a_page_whose_callback_raises_owns_nothing(site, crawl, recovers):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
-    outcome = crawl("sample_spiders.Steps", steps=steps)
-    expected = [(a, b) if name in RAISES_LAST else (b,) for name, (a, b) in pairs.items()]
+    settings = {"SPIDER_MIDDLEWARES": {"test_claims_in_crawls.Recovery": 500}} if recovers else {}
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
+    expected = [[a] * ((name in RAISES_LAST) + recovers) + [b] for name, (a, b) in pairs.items()]
     assert outcome.kept == [url for urls in expected for url in urls]
     assert outcome.dropped == []
-    assert len(outcome.problems) == len(FAILING)
-    assert all("Spider error processing" in line for line in outcome.problems)
-    assert outcome.stats["spider_exceptions/Mishap"] == len(FAILING)
+    assert ["Spider error processing" in line for line in outcome.problems] == [True] * len(FAILING) * (not recovers)
+    recovered = {item["url"] for item in outcome.items if "recovered" in item}
+    assert recovered == ({a for a, _ in pairs.values()} if recovers else set())
     assert outcome.stats["dedup/claims/void"] == len(FAILING)
     assert outcome.stats["dedup/pages"] == 2 * len(FAILING)
 

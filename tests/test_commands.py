@@ -157,10 +157,12 @@ def record(url, *, verdict="duplicate", score=0.9, **fields):
 
 
 def write_log(path, *records):
+    """Write *records* to the log at *path*, and return it."""
     log = RecordLog(path)
     for one in records:
         log.append(one)
     log.close()
+    return path
 
 
 class TestLog:

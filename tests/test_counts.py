@@ -16,7 +16,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.records import counts as records_counts
 from dedup_middleware.records.counts import KINDS, NOT_COUNTED, Counts, counted_as, summary
 from dedup_middleware.records.crawl_lines import CrawlLine
-from dedup_middleware.records.file import CODES, Record, RecordLog, Records, lines
+from dedup_middleware.records.file import CODES, Record, Records, lines
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.tallies import BARS, Crawls, Hosts
 from dedup_middleware.settings import Config
@@ -124,12 +124,6 @@ class TestCounts:
         kept = record(4, "new", url="http://a.test/api", items_kept=1, is_item=True)
         page = record(5, "unchecked", url="http://a.test/api", items_kept=1, reason="items_checked")
         assert counted(*drops, kept, page)["items/dropped_for_earlier_crawls"] == 3
-
-    def test_the_summary_says_why_pages_with_text_of_others_were_kept(self):
-        differing = [record(n, "related", reason=reason, items_kept=1, outcome="kept")
-                     for n, reason in enumerate(["other_title", "other_numbers", "other_numbers"])]  # fmt: skip
-        lines = summary(counted(record(5), *differing))
-        assert lines[1:4] == [("  kept", 3), ("    other_numbers", 2), ("    other_title", 1)]
 
     @given(st.lists(RECORDS))
     def test_each_page_and_item_is_in_one_line_whatever_became_of_it(self, records):
@@ -260,17 +254,6 @@ class TestSums:
         bars = summed(*(record(second, "new", items_kept=1) for second in seconds)).over_time()["pages"]["new"]
         assert sum(bars) == len(seconds)
         assert len(bars) <= BARS
-
-
-class TestCommands:
-    def test_a_crawl_whose_pages_are_all_new_can_be_reported(self, tmp_path):
-        log = tmp_path / "log.jsonl"
-        with closing(RecordLog(log)) as file:
-            file.append(line("begin"))
-            file.append(record(1, "new", items_kept=1))
-        for crawl in ([], ["--crawl", "last"], ["--crawl", "one"]):
-            done = run_here("report", *crawl, "-o", "r.html", "-s", f"DEDUP_LOG={log}", folder=tmp_path)
-            assert "0 duplicates in 1 page" in done.out
 
 
 def test_the_kinds_are_those_of_the_report():

@@ -1,6 +1,5 @@
 """A crash loses no story: the next crawl releases the items that were dropped in favour of lost originals."""
 
-import json
 import random
 import shutil
 from argparse import Namespace
@@ -12,7 +11,6 @@ from benchmarks.crashes import (
     run_chain,
     run_with_fault,
     settings_of,
-    witness,
 )
 from crawling import FEED, Running, run_job, run_scrapy, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS, faults
@@ -244,14 +242,6 @@ def test_a_call_of_the_store_that_fails_ends_no_crawl_and_loses_no_story(told, n
     status, seen = run_with_fault(told, settings_of(jobdir=False, interval=5), fault)
     assert status == 0
     assert (seen.lost, seen.self_drops, seen.missing) == (set(), 0, 0)
-
-
-def test_the_witness_sees_what_is_lost(tmp_path):
-    (tmp_path / "records.jsonl").write_text(json.dumps({"url": "b", "original_url": "a", "outcome": "dropped"}) + "\n")
-    (tmp_path / "feed.jsonl").write_text('{"url": "c"}\n{"url": "d"}\n{"url": "to')
-    outcome = type("Left", (), {"folder": tmp_path})()
-    seen = witness({"a": 1, "b": 1, "c": 2, "d": 2, "e": 3}, outcome)
-    assert (seen.lost, seen.twice, seen.missing, seen.self_drops) == ({1}, 1, 1, 0)
 
 
 @pytest.mark.parametrize("items", ["filtered", "unstorable"])

@@ -1,7 +1,6 @@
 """What a user of the one ADDONS line sees of a crawl."""
 
 import pytest
-from crawling import IN_ORDER
 from prose import article, blog, story, zh_story
 
 pytestmark = pytest.mark.every_scrapy
@@ -42,27 +41,6 @@ def test_a_repost_is_dropped_with_every_kind_of_store(site, crawl, tmp_path, kin
     store = "memory:" if kind == "memory" else f"sqlite:{tmp_path / 'own'}"
     outcome = crawl("sample_spiders.OneByOne", urls=f"{first},{repost}", settings={"DEDUP_STORE": store})
     assert (outcome.kept, [item["url"] for item in outcome.dropped]) == ([first], [repost])
-
-
-def test_links_of_a_duplicate_are_followed_last(site, crawl):
-    text = story(1)
-    urls = [
-        site.add("/first", article("First", text, links=("/from-first",))),
-        site.add("/first?sid=2", article("First", text, links=("/from-repost",))),
-        *(site.add(f"/other{n}", article(f"Other {n}", story(n))) for n in (2, 3, 4)),
-    ]
-    site.add("/from-first", article("F", story(5)))
-    site.add("/from-repost", article("R", story(6)))
-    crawl("sample_spiders.Articles", urls=",".join(urls), settings=IN_ORDER, plugin=False)
-    without = site.paths()
-    outcome = crawl("sample_spiders.Articles", urls=",".join(urls), settings=IN_ORDER)
-    with_plugin = site.paths()[len(without) :]
-
-    assert without.index("/from-first") < without.index("/from-repost") < without.index("/other4")
-    assert with_plugin.index("/from-first") < with_plugin.index("/other4")
-    assert with_plugin[-1] == "/from-repost"
-    assert outcome.stats["dedup/outlinks_last"] == 1
-    assert site.url("/from-repost") in {i["url"] for i in outcome.items}
 
 
 def test_with_the_plugin_off_nothing_changes(site, crawl):

@@ -1,18 +1,13 @@
 """The laws of the verdict, on a store in memory: what is dropped, and above all what is not."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from library import CLAUSE_WEIGHT, Library
+from library import Library
 from prose import story
 
-from dedup_middleware.checks.table import CopyRules
-from dedup_middleware.common.urls import item_identity
 from dedup_middleware.errors import StoreError
 from dedup_middleware.model import Scope, VerdictKind
-from dedup_middleware.text.clauses import MIN_TEXT_WEIGHT
 
 NEW, UNCHANGED, CHANGED, DUPLICATE, RELATED, UNCHECKED, _ = VerdictKind
 
@@ -116,16 +111,6 @@ def test_whatever_is_dropped_its_original_was_kept_in_scope(runs, scope):
                 safe.add((visit.url, visit.page.fingerprint.digest))
 
 
-class TestDuplicates:
-    @pytest.mark.parametrize(("threshold", "kind"), [(0.8, DUPLICATE), (0.81, RELATED)])
-    def test_the_threshold_of_a_page_wins(self, threshold, kind):
-        library = Library(threshold=1.0)
-        library.visit("a", range(10))
-        page = library.page("b", range(2, 12))
-        assert replace(library.detector, rules=CopyRules(threshold)).verdict(page).kind is kind
-        assert library.detector.verdict(page).kind is RELATED
-
-
 class TestItself:
     @pytest.mark.parametrize("text", [range(10), range(1, 11), range(9), range(3, 6), []])
     def test_a_page_is_never_its_own_duplicate(self, text):
@@ -141,83 +126,7 @@ class TestItself:
         assert library.visit("story", range(20, 30), request="short-link").verdict.kind is UNCHANGED
 
 
-class TestBoilerplate:
-    def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self):
-        library = Library()
-        frame = range(10)
-        for number in range(8):
-            library.visit(f"p{number}", [*frame, *range(20 + 10 * number, 30 + 10 * number)])
-        for number in range(8):
-            assert library.check(f"p{number}", [*frame, 200 + number]).kind is CHANGED, number
-
-
-class TestOtherNumbers:
-    REPORT = (
-        "The harbour sold {} tons of herring on this day",
-        "The mill owners paid {}.5 crowns for a sack of grain",
-        "The wind blew at {} knots from the north east",
-        "No ship was lost on the northern sea this week",
-        "Nobody in the market hall had asked for any of it",
-        "The council will meet again before the autumn fair",
-    )
-
-    def day(self, number):
-        return [sentence.format(number) for sentence in self.REPORT]
-
-    @pytest.mark.parametrize(
-        "line",
-        ["{} November 2024", "11月{}日", "Published: Nov {}, 2024", "发布时间：2024-11-{} 12:30"],
-    )
-    def test_a_repost_of_another_day_is_a_duplicate(self, line):
-        library = Library()
-        library.visit("first", [line.format(20), *story(1)])
-        assert library.check("repost", [line.format(22), *story(1)]).kind is DUPLICATE
-
-    def test_where_the_best_original_has_other_numbers_the_next_one_may_drop(self):
-        library = Library()
-        text = [*story(1), "The rate of the harbour bank rose to 4 percent this spring"]
-        library.visit("four", text)
-        library.visit("five", [*text[:-1], text[-1].replace("4", "5")])
-        for number in "45":
-            verdict = library.check("repost", [*text[:-1], text[-1].replace("4", number)])
-            assert verdict.kind is DUPLICATE
-            assert verdict.match.original.url == {"4": "http://site/four", "5": "http://site/five"}[number]
-
-
-class TestLittleText:
-    @pytest.mark.parametrize(("clauses", "kind"), [(4, UNCHECKED), (5, DUPLICATE)])
-    def test_too_little_text_is_not_checked(self, clauses, kind):
-        assert (clauses * CLAUSE_WEIGHT >= MIN_TEXT_WEIGHT) == (kind is DUPLICATE)
-        library = Library()
-        library.visit("a", range(10))
-        assert library.visit("b", range(clauses)).verdict.kind is kind
-
-
-class TestItemsOfOneRequest:
-    def item(self, library, request, text):
-        source = request.encode().ljust(16)
-        return library.deduplication.reader.paragraphs(
-            f"http://site/{request}", (item_identity(source, text),), text, source=source
-        )
-
-    def test_are_never_compared_with_each_other_but_with_those_of_others(self):
-        library = Library()
-        page = self.item(library, "feed", story(1))
-        library.index.commit(page)
-        twin = self.item(library, "feed", [*story(1), "and some more words besides"])
-        assert library.detector.check(twin).kind is NEW
-        assert library.detector.check(page).kind is UNCHANGED
-        assert library.detector.check(self.item(library, "other", story(1))).kind is DUPLICATE
-
-
 class TestPages:
-    def test_a_duplicate_without_items_is_not_kept_either(self):
-        library = Library()
-        library.visit("story", range(10))
-        before = library.contents()
-        assert library.visit("list", range(10), items=0).is_duplicate
-        assert library.contents() == before
-
     def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self):
         library = Library(room=20_000)
         number = 0
@@ -250,24 +159,3 @@ class TestPages:
         # What it does not own does not make it another page when it comes again.
         assert library.check("front", [*story(1), *story(2), *story(3)]).kind is UNCHANGED
         library.check_invariants()
-
-    @pytest.mark.parametrize(
-        ("item", "may_be_dropped"),
-        [
-            ({"text": story(2), "terms": story(1)[:1]}, False),
-            ({"text": [*story(1), *story(2)[:2]]}, False),
-            ({"text": story(1)}, True),
-            ({"text": story(1)[:3]}, True),
-            ({"html": "".join(f"<p>{paragraph}</p>" for paragraph in story(1))}, True),
-            ({"title": "Another grain silo"}, False),
-            ({"id": 7}, None),
-            ({"text": []}, None),
-            ({}, None),
-        ],
-        ids=["another", "more", "the same", "less", "markup", "title", "number", "empty", "nothing"],
-    )
-    def test_an_item_of_a_duplicate_is_compared_with_those_of_its_original(self, item, *, may_be_dropped):
-        library = Library()
-        library.visit("first", story(1), items=[{"text": story(1)}])
-        visit = library.enter(library.page("copy", story(1)))
-        assert library.deduplication.check_item(visit, item).repeats is may_be_dropped

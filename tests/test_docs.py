@@ -281,24 +281,20 @@ def test_every_link_leads_to_a_page_and_a_heading():
     assert wrong == []
 
 
-def test_the_picture_of_a_pair_is_made_of_its_verdict():
-    drawn = runpy.run_path(str(DOCS / "pair_picture.py"))["picture"]()
-    assert (DOCS / "images" / "pair.svg").read_text(encoding="utf8") == drawn, "run: python docs/pair_picture.py"
-
-
-def test_the_page_of_commands_is_made_of_their_help():
-    page = runpy.run_path(str(DOCS / "cli_reference.py"))["page"]()
-    assert (DOCS / "reference" / "cli.md").read_text(encoding="utf8") == page, "run: python docs/cli_reference.py"
-
-
-def test_default_and_values_of_each_setting_are_those_of_its_row():
-    page = runpy.run_path(str(DOCS / "settings.py"))["page"]()
-    assert (DOCS / "reference" / "settings.md").read_text(encoding="utf8") == page, "run: python docs/settings.py"
-
-
-def test_the_table_of_edits_is_the_one_that_decides():
-    page = runpy.run_path(str(DOCS / "table.py"))["page"]()
-    assert (DOCS / "explanation" / "how-it-works.md").read_text(encoding="utf8") == page, "run: python docs/table.py"
+@pytest.mark.parametrize(
+    ("script", "made"),
+    [
+        ("pair_picture", "images/pair.svg"),
+        ("cli_reference", "reference/cli.md"),
+        ("settings", "reference/settings.md"),
+        ("table", "explanation/how-it-works.md"),
+    ],
+)
+def test_what_is_made_of_the_code_is_as_its_script_makes_it(script, made):
+    """The picture of a pair, the help of the commands, the row of each setting, and the table of edits."""
+    found = runpy.run_path(str(DOCS / f"{script}.py"))
+    make = found["picture" if made.endswith(".svg") else "page"]
+    assert (DOCS / made).read_text(encoding="utf8") == make(), f"run: python docs/{script}.py"
 
 
 def test_every_extra_that_a_page_names_exists():

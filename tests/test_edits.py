@@ -36,10 +36,6 @@ def kinds(text, original, context=None):
 
 
 class TestLaws:
-    @given(TEXTS)
-    def test_a_text_has_no_edits_of_itself(self, text):
-        assert compare(text, Original(text)) == Comparison((), 1.0)
-
     @given(TEXTS, TEXTS)
     def test_what_the_original_has_more_does_not_matter(self, text, more):
         assert compare(text, Original([*text, *more])) == Comparison((), 1.0)
@@ -61,25 +57,6 @@ class TestLaws:
         found = compare(text, Original(other))
         assert 0.0 <= found.score <= 1.0
         assert all(edit.here in "\n".join(text) or edit.kind is not Kind.PASSAGE or edit.here for edit in found.edits)
-
-    @pytest.mark.parametrize(("text", "other"), [(EN, story(1)), (ZH, zh_story(1)), (EN, ZH), (AR, EN)])
-    def test_another_story_is_another_one(self, text, other):
-        assert compare(text, Original(other)).score < 0.2
-
-
-@pytest.mark.parametrize(
-    ("text", "old", "new"),
-    [
-        (EN, "town, Anna Smith, said", "town Anna Smith said"),
-        (EN, "right for", "RIGHT for"),
-        (EN, "council", "Council"),
-        (ZH, "重要讲话", "重要講話"),
-        (ZH, "着" if "着" in "".join(ZH) else "责任制", "責任制"),
-        (EN, "long debate", "long - debate"),
-    ],
-)
-def test_letter_case_punctuation_and_script_are_no_edit(text, old, new):
-    assert kinds(replaced(text, old, new), text) == []
 
 
 @pytest.mark.parametrize(
@@ -150,22 +127,6 @@ def test_a_value_that_other_lines_have_too_is_one_of_its_line(value, other):
     assert Kind.LINE not in kinds([*EN, "Gate", "Share", *told(value)[4:]], told(value)), "a line more"
 
 
-def test_numbers_that_change_places_are_other_numbers():
-    assert Kind.NUMBER in kinds([*EN, "Leeds 2–1 York"], [*EN, "Leeds 1–2 York"])
-    moved = ["In 2019 the council of the town paid for the roof of the school.", *EN]
-    back = ["The council of the town paid for the roof of the school in 2019.", *EN]
-    assert Kind.NUMBER not in kinds(moved, back), "a phrase has moved"
-
-
-def test_a_passage_is_more_than_a_sentence():
-    more = (
-        "nobody knows yet what the parents will say to it, for they have not been asked, and few of them were there. "
-    )
-    assert kinds([EN[0], more, *EN[1:]], EN) == [Kind.ADDED]
-    several = " ".join(more.replace("parents", who) for who in ("parents", "teachers", "pupils", "others"))
-    assert Kind.PASSAGE in kinds([EN[0], several, *EN[1:]], EN)
-
-
 def test_a_slip_is_a_letter_of_a_word_that_no_other_text_has():
     page = replaced(EN, "decision", "decisiom")
     assert kinds(page, EN, KNOWN) == [Kind.SLIP]
@@ -173,23 +134,6 @@ def test_a_slip_is_a_letter_of_a_word_that_no_other_text_has():
     few = Context(known=lambda: {"decision", "the"}.__contains__)
     assert kinds(page, EN, few) == [Kind.WORD], "other texts are in another language"
     assert kinds(replaced(EN, "council", "counsel"), EN, KNOWN) == [Kind.WORD]
-
-
-def test_several_places_or_a_clause_are_reworded():
-    page = replaced(replaced(replaced(EN, "approved", "said yes to"), "for the", "of the"), "on Monday", "that Monday")
-    assert set(kinds(page, EN)) == {Kind.REWORDED}
-    filled = replaced(replaced(replaced(EN, "approved", "passed"), "for the", "of the"), "on Monday", "that Monday")
-    assert set(kinds(filled, EN)) == {Kind.WORD}, "a form was filled in again"
-    clause = "settled the question of all its schools after some hours"
-    assert Kind.REWORDED in kinds(replaced(EN, "approved the new budget for the schools", clause), EN)
-    assert kinds(replaced(EN, "approved the new budget", "declined the new budget"), EN) == [Kind.WORD]
-
-
-def test_boilerplate_does_not_count():
-    notice = "All rights of this text are reserved by the publisher of these 300 pages."
-    page = [notice, *EN]
-    assert compare(page, Original(EN), Context(counts=lambda line: "reserved" not in line)) == Comparison((), 1.0)
-    assert compare(page, Original(EN)).score < 1.0
 
 
 def test_where_a_few_other_edits_decide_the_comparison_ends():
@@ -221,22 +165,8 @@ def test_words_that_are_spelled_alike_are_two(one, other):
     assert compare([text.format(one)], Original([text.format(other)]), Context(known=lambda: bool)).edits
 
 
-def test_the_lines_of_a_list_in_another_order_are_another_list():
-    race = [*story(1), "Anna Weber", "Clara Jung", "Eva Holt", *story(2)]
-    other = [*story(1), "Clara Jung", "Anna Weber", "Eva Holt", *story(2)]
-    assert [edit.kind for edit in compare(other, Original(race)).edits] == [Kind.LINE, Kind.LINE]
-    assert compare(["1 Anna", "2 Anna", "3 Eva"], Original(["1 Eva", "2 Anna", "3 Eva"])).edits
-    moved = [*story(2), "Anna Weber", "Clara Jung", "Eva Holt", *story(1)]
-    assert compare(moved, Original(race)).edits == ()
-
-
 @pytest.mark.parametrize("negation", ["не", "لا", "nie", "değil", "không", "नहीं", "לא"])
 def test_a_negation_more_is_another_sentence_in_many_languages(negation):
     text = "Alpha beta gamma delta {}epsilon zeta eta theta iota kappa."
     found = compare([text.format(f"{negation} ")], Original([text.format("")])).edits
     assert [edit.kind for edit in found] == [Kind.NEGATION]
-
-
-def test_another_rating_in_symbols_replaces_the_line():
-    assert [e.kind for e in compare([*story(1), "★★★★☆"], Original([*story(1), "★☆☆☆☆"])).edits] == [Kind.LINE]
-    assert [e.kind for e in compare([*story(1), "***"], Original(story(1))).edits] == [Kind.LINE_ADDED]

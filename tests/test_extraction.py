@@ -226,9 +226,6 @@ def test_links_are_left_out_wherever_they_stand(before, after):
     assert "Another story" not in " ".join(extract_paragraphs(page(main)))
 
 
-# 3 MB each, or 100 000 levels of which the parser keeps 2048 or fewer.
-
-
 def fail_meanwhile(root):
     with plain_elements(root):
         assert type(root.find(".//p")) is etree._Element

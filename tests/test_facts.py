@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -106,15 +105,3 @@ def test_data_may_be_nested_deeply():
     for _ in range(100_000):
         nested = [nested]
     assert [*facts_of_data(nested, 256)] == ["data price 5"]
-
-
-def test_facts_are_found_in_linear_time():
-    texts = [
-        *["1" * 200_000, "1 " * 100_000, "a" * 200_000 + "1", "1 a" * 70_000, "1-" * 100_000, " " * 200_000 + "1"],
-        *["$" + " " * 200_000 + "1", "1" + " .-" * 70_000, "1,111" * 40_000, "mon" + "a" * 200_000, "may " * 50_000],
-    ]
-    for text in texts:
-        began = time.process_time()
-        for _ in facts_of(text):
-            pass
-        assert time.process_time() - began < 2, text[-10:]

@@ -148,45 +148,33 @@ def test_where_pipelines_leave_items_as_they_are_feeds_choose_as_without_them(si
 # --- where a feed may lead
 
 
-def test_a_feed_may_be_a_device(site, crawl):
-    a, b, c = copies(site, 1, "a", "b", "c")
-    outcome = crawl(
-        "sample_spiders.Steps",
-        steps=[step(url) for url in (a, b, c)],
-        settings={"FEEDS": {"/dev/null": JSON_LINES}, "CHECKPOINT_INTERVAL": 1},
-    )
-    assert [i["url"] for i in outcome.dropped] == [b, c]
+def led(site, crawl, feeds, **settings):
+    """Crawl a story and two copies, which are dropped, with these *feeds*; return what came, and the story's URL."""
+    first, *rest = copies(site, 1, "a", "b", "c")
+    settings |= {"FEEDS": feeds, "CHECKPOINT_INTERVAL": 1}
+    outcome = crawl("sample_spiders.Steps", steps=[step(url) for url in (first, *rest)], settings=settings)
+    assert [i["url"] for i in outcome.dropped] == rest
     assert outcome.problems == []
+    return outcome, first
+
+
+def test_a_feed_may_be_a_device(site, crawl):
+    led(site, crawl, {"/dev/null": JSON_LINES})
 
 
 def test_a_feed_may_be_a_named_pipe(site, crawl, tmp_path):
     """Opened again, it would wait for ever: it has no writer any more."""
-    a, b = copies(site, 1, "a", "b")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    settings = {
-        "FEEDS": {str(pipe): JSON_LINES},
-        "EXTENSIONS": {"test_feeds.FeedReader": 0},
-        "FEED_TO_READ": str(pipe),
-        "CHECKPOINT_INTERVAL": 1,
-    }
-    outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings)
-    assert [i["url"] for i in outcome.dropped] == [b]
-    assert outcome.problems == []
-    wait_until(lambda: pipe.with_suffix(".read").exists() and a in pipe.with_suffix(".read").read_text())
+    reader = {"EXTENSIONS": {"test_feeds.FeedReader": 0}, "FEED_TO_READ": str(pipe)}
+    _, first = led(site, crawl, {str(pipe): JSON_LINES}, **reader)
+    wait_until(lambda: pipe.with_suffix(".read").exists() and first in pipe.with_suffix(".read").read_text())
 
 
 def test_a_batch_that_has_been_taken_away_is_stored(site, crawl):
-    a, b = copies(site, 1, "a", "b")
-    settings = {
-        "FEEDS": {"batch-%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 1}},
-        "EXTENSIONS": {"test_feeds.BatchMover": 0},
-        "CHECKPOINT_INTERVAL": 1,
-    }
-    outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings)
-    assert [item["url"] for item in outcome.lines("batch-1.taken")] == [a]
-    assert [i["url"] for i in outcome.dropped] == [b]
-    assert outcome.problems == []
+    batches = {"batch-%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 1}}
+    outcome, first = led(site, crawl, batches, EXTENSIONS={"test_feeds.BatchMover": 0})
+    assert fed(outcome, "batch-1.taken") == [first]
 
 
 @pytest.mark.parametrize("uri", ["late://fails", "late://works", "feed.jsonl"])

@@ -14,8 +14,6 @@ from dedup_middleware.model import Match, Scope, VerdictKind
 TEXTS = st.builds(lambda first, length: frozenset(range(first, first + length)), st.integers(0, 9), st.integers(4, 9))
 VISITS = st.tuples(st.sampled_from("abcd"), st.sampled_from([None, "x", "y"]), TEXTS, st.integers(0, 1))
 
-Visits = list[tuple[str, "str | None", frozenset[int], int]]
-
 
 def holders(library, page):
     """Return each clause of *page* with the stored pages that hold it."""
@@ -47,17 +45,6 @@ def test_the_list_of_a_common_clause_stays_short():
     (numbers,) = holders(library, library.page("new", [0])).values()
     assert COMMON < len(numbers) <= COMMON + 2
     library.check_invariants()
-
-
-class TestSuperseding:
-    def test_a_duplicate_that_says_something_new_becomes_an_original(self):
-        library = Library()
-        library.visit("a", range(9))
-        duplicate = library.visit("b", range(9))
-        assert duplicate.is_duplicate
-        assert library.visit("b", range(20, 29)).verdict.kind is VerdictKind.CHANGED
-        assert library.check("c", range(20, 29)).kind is VerdictKind.DUPLICATE
-        library.check_invariants()
 
 
 class TestStaleness:

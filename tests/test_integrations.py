@@ -84,6 +84,7 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
 # --- the queue
 
 
+@pytest.mark.every_scrapy
 @pytest.mark.parametrize("queue", ["DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"])
 def test_links_of_duplicates_come_last_within_their_slot(site, crawl, queue):
     def links(page, host):

@@ -221,18 +221,6 @@ def test_items_of_an_api_are_checked_by_their_fields(site, crawl):
     assert again.problems == []
 
 
-def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
-    urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "hold"}]) for n in range(3)]
-    settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
-    settings |= {
-        "HOLD_UNTIL": {"dedup/waits": 2},
-    }
-    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), together=True, settings=settings)
-    (original,) = outcome.kept
-    assert {i["url"] for i in outcome.dropped} == {"0", "1", "2"} - {original}
-    assert outcome.problems == []
-
-
 @pytest.mark.parametrize("settings", [{}, TAG, DRY_RUN], ids=["drop", "tag", "dry-run"])
 def test_items_that_cannot_be_read_are_kept(site, crawl, settings):
     a, b = (site.add(f"/{n}", page("A", story(1)), host=n) for n, page in enumerate((article, blog)))

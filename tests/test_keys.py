@@ -116,27 +116,6 @@ def test_a_key_may_be_nested_and_huge():
     assert key({"id": loop}, "id") is None
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (["sku"], {"": ("sku",)}),
-        ("sku, seller", {"": ("sku", "seller")}),
-        ('{"shop.Offer": ["sku"]}', {"shop.Offer": ("sku",)}),
-        ({"shop.Offer": ["sku"], "dict": "id"}, {"shop.Offer": ("sku",), "dict": ("id",)}),
-        ([], {}),
-        (None, {}),
-    ],
-)
-def test_the_setting_names_fields_or_fields_by_class(value, expected):
-    assert SETTINGS["DEDUP_KEY"].read(value) == expected
-
-
-@pytest.mark.parametrize("value", [1, {"shop.Offer": []}, {1: ["sku"]}, [1], {"": ["a"], "x": None}])
-def test_another_value_of_the_setting_is_refused(value):
-    with pytest.raises(ConfigError, match="DEDUP_KEY"):
-        SETTINGS["DEDUP_KEY"].read(value)
-
-
 def test_an_empty_list_is_named():
     with pytest.raises(ConfigError, match="the list of 'dict' is empty"):
         SETTINGS["DEDUP_KEY"].read({"dict": []})

@@ -146,26 +146,11 @@ def test_every_pattern_takes_linear_time(name):
         assert not slow_on(PATTERNS[name], way, BOUNDED.get(name, 3_000))
 
 
-def test_the_walk_finds_patterns_wherever_they_are():
+def test_a_careless_pattern_is_caught():
+    """Its text takes far more than the least time, also on a fast machine."""
     assert {"text.words._SYMBOL", "text.titles._VIEW_LAST", "text.clauses._SENTENCE"} <= PATTERNS.keys()
-    pattern = re.compile("a")
-    for holder in (pattern.findall, [(pattern,)], {"a": pattern}, partial(re.sub, pattern), lambda p=pattern: p):
-        assert [*patterns_in(holder)] == [pattern]
-
-
-#: Careless patterns, and characters on which each takes far more than the least time, also on a fast machine.
-CARELESS = {r"\d+,": 6_000, r"\s+$": 6_000, r"(?<=\d)\d*(?:[.:]\d+)+": 3_000, r"(?:a|1)+!": 9_000, r"[\w.]+@": 6_000}
-
-
-@pytest.mark.parametrize("careless", CARELESS)
-def test_a_careless_pattern_is_caught(careless):
-    pattern = re.compile(careless)
-    assert slow_on(pattern, pattern.findall, CARELESS[careless])
-
-
-def test_a_pattern_of_linear_time_is_not_caught():
-    pattern = re.compile(r"(?<!\d)\d+,|[a-z](?=\d)")
-    assert not slow_on(pattern, pattern.findall)
+    pattern = re.compile(r"\s+$")
+    assert slow_on(pattern, pattern.findall, 6_000)
 
 
 # --- a page

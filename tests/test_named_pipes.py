@@ -126,7 +126,7 @@ def run(*words, made, log=None):
 
 @pytest.mark.parametrize(
     "command",
-    ["store import {}", "batch {} -o out", "compare {} --pure --method heintze"],
+    ["store import {}", "batch {} -o out", "compare {} --pure --method heintze", "dropped -o {}"],
 )
 def test_a_command_that_needs_a_file_refuses_one(made, tmp_path, command):
     pipe = pipe_at(tmp_path / "pipe.jsonl")
@@ -152,11 +152,6 @@ def test_a_command_writes_to_one_that_a_program_reads_and_to_no_other(made, tmp_
         both_ends.write(b"the end")
     assert len(reading.result()) > len(b"the end")
     assert pipe.is_fifo()
-
-
-def test_dropped_items_are_written_to_none(made, tmp_path):
-    pipe = pipe_at(tmp_path / "items.jsonl")
-    run("dropped", "-o", str(pipe), made=made).refused(str(pipe), "it is a named pipe, not a file", "Name another file")
 
 
 def test_doctor_names_one_in_the_place_of_the_records(made, tmp_path):

@@ -13,7 +13,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
-from test_claims_in_crawls import FAILING, RAISES_LAST, pair
+from test_claims_in_crawls import pair
 from test_items import FIELDS, api_steps, entry, serve_json
 from twisted.internet.defer import succeed
 
@@ -95,13 +95,6 @@ def processed_by(processor):
     return {"ITEM_PROCESSOR": named, "ITEM_PIPELINES": {}, "FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
 
-class Recovery:
-    """A spider middleware that gives an item where a callback raised."""
-
-    def process_spider_exception(self, response, exception):
-        return [{"url": response.url, "recovered": True}]
-
-
 class Doorkeeper:
     """A spider middleware that lets no page with a closed door reach its callback."""
 
@@ -174,21 +167,6 @@ def test_an_item_that_its_feed_cannot_write_owns_nothing(site, crawl, options):
 
 
 # --- what a project's middlewares give in place of a page
-
-
-def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(site, crawl):
-    pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
-    steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
-    outcome = crawl(
-        "sample_spiders.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"test_nothing_is_lost.Recovery": 500}}
-    )
-    expected = [(a, a, b) if name in RAISES_LAST else (a, b) for name, (a, b) in pairs.items()]
-    assert outcome.kept == [url for urls in expected for url in urls]
-    assert outcome.dropped == []
-    assert outcome.stats["dedup/claims/void"] == len(FAILING)
-    assert {item["url"] for item in outcome.items if "recovered" in item} == {a for a, _ in pairs.values()}
-    assert outcome.stats["dedup/pages"] == 2 * len(pairs)
-    assert outcome.problems == []
 
 
 def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_kept(site, crawl):

@@ -61,10 +61,6 @@ class TestChoice:
         assert other.name.startswith("working-")
         assert other != own
 
-    def test_with_a_jobdir_it_is_inside(self, working):
-        assert root(JOBDIR="job", BOT_NAME="shop") == working / "job" / "dedup"
-        assert root(JOBDIR=working / "job") == working / "job" / "dedup"
-
     def test_what_cannot_be_written_to_is_passed_over(self, working, monkeypatch):
         (working / "scrapy.cfg").write_text("[settings]\ndefault = none\n")
         (working / ".scrapy").touch()

@@ -11,7 +11,6 @@ from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks import edits
-from dedup_middleware.items.item_values import is_incidental
 from dedup_middleware.text.addresses import is_same_address
 from dedup_middleware.text.words import without_numbering
 
@@ -435,20 +434,6 @@ def test_a_sentence_with_a_word_less_is_another_one_at_the_same_address():
     assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
     known, other = ([*LONG, line, *story(9, 2)] for line in ("Not for children.", "For children."))
     assert_kept((HERE, page("", text=known)), (VIEW, page("", text=other)))
-
-
-def test_a_frame_does_not_matter_at_the_same_address():
-    def clock(text):
-        return page(f"<nav><p>{text}</p></nav>")
-
-    assert verdicts((HERE, clock("Half past ten")), (VIEW, clock("A quarter to eleven"))) == ["new", "duplicate"]
-
-
-def test_a_fetch_on_a_full_minute_is_a_fetch():
-    now = 1_800_000_000.0
-    for text in (f"{now:.0f}", "2027-01-15T08:00:00+00:00"):
-        assert is_incidental("seen", text, HERE, now)
-        assert not is_incidental("starts", text, HERE, now + 3600)
 
 
 def test_of_what_is_not_even_related_no_edit_is_named(monkeypatch):

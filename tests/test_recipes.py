@@ -3,7 +3,6 @@
 import re
 import sqlite3
 from contextlib import closing
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -101,18 +100,6 @@ def test_tables_have_each_day_what_they_have_without_but_for_copies(site, tmp_pa
             found[mode] = rows_of(folder)
         assert found["keep"] == found["drop"] == {row for row in found["plain"] if copy not in row}
     assert written["drop"] < written["keep"] < written["plain"]
-
-
-@pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["archive first", "archive last"])
-@pytest.mark.parametrize("mode", ["keep", "drop"])
-def test_each_bulletin_of_a_rolling_page_has_a_row(site, tmp_path, mode, order):
-    """Each is asked for once in the archive, on the day after."""
-    (tmp_path / "to_sqlite.py").write_text(RECIPES["to_sqlite"], encoding="utf8")
-    for day in DAYS:
-        urls = [site.add("/latest", shown("latest", story(20 + day), day))]
-        urls.insert(order[0], site.add(f"/archive/{day - 1}", shown("latest", story(20 + day - 1), day)))
-        crawled(tmp_path, urls, mode, EXTRA_PIPELINES={"to_sqlite.ToSQLite": 300})
-    assert {row[-1] for row in rows_of(tmp_path)} == {"\n".join(story(20 + day)) for day in (0, *DAYS)}
 
 
 @pytest.mark.parametrize("mode", ["plain", "drop"])

@@ -73,19 +73,21 @@ def test_what_cannot_be_read_is_told_and_left_out(pages, tmp_path):
 )
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_a_damaged_response_is_passed_over(tmp_path, header, body, timestamp, *, is_packed):
-    keep(tmp_path / "bad", header, body, timestamp, is_packed=is_packed)
-    keep(tmp_path / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=is_packed)
-    told = []
-    assert [page.url for page, _ in recorded_pages(tmp_path, Settings(), told.append)] == ["http://a.test/good"]
-    assert told == [f"left out 1 responses in {tmp_path} that cannot be read"]
+    only_the_other_is_read(tmp_path, header, body, timestamp, is_packed=is_packed)
 
 
 def test_what_unpacks_to_more_than_scrapy_would_download_is_passed_over(tmp_path):
-    keep(tmp_path / "bomb", b"Content-Type: text/html", b"<p>" * 100_000, "1", is_packed=True)
-    keep(tmp_path / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=True)
-    settings = Settings({"DOWNLOAD_MAXSIZE": 100_000})
-    pages = recorded_pages(tmp_path, settings, lambda _: None)
-    assert [page.url for page, _ in pages] == ["http://a.test/good"]
+    body = b"<p>" * 100_000
+    only_the_other_is_read(tmp_path, b"Content-Type: text/html", body, "1", is_packed=True, DOWNLOAD_MAXSIZE=100_000)
+
+
+def only_the_other_is_read(folder, header, body, timestamp, *, is_packed, **settings):
+    """Assert that of this response and a good one the other is read, and that this is said."""
+    keep(folder / "bad", header, body, timestamp, is_packed=is_packed)
+    keep(folder / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=is_packed)
+    told = []
+    assert [page.url for page, _ in recorded_pages(folder, Settings(settings), told.append)] == ["http://a.test/good"]
+    assert told == [f"left out 1 responses in {folder} that cannot be read"]
 
 
 def keep(folder, header, body, timestamp, *, is_packed):

@@ -65,14 +65,6 @@ def test_every_record_comes_back_as_it_was(tmp_path):
     assert len(path.read_bytes().splitlines()) == len(written)
 
 
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [("http://A.example:80/x", "a.example"), ("http://[::1", ""), ("", ""), ("http://中文.example/", "中文.example")],
-)
-def test_the_host_of_a_record(url, host):
-    assert Record("t", "s", "r", url, "unchanged", "kept").host == host
-
-
 @given(
     scheme=st.sampled_from(["http://", "https://", "HTTP://", "ftp://", ""]),
     rest=st.text(st.sampled_from("abXY09.-_:@/?#[]% \t中é"), max_size=24),

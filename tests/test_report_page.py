@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,10 +11,10 @@ from msgspec.structs import replace
 from report_demo import CLUB, COPIER, HOSTILE, JOINED, SCRIPT, demo
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from test_commands import run_here
+from test_commands import run_here, write_log
 
 from dedup_middleware.records.crawl_lines import CrawlLine
-from dedup_middleware.records.file import Record, RecordedChanges, RecordLog, Records
+from dedup_middleware.records.file import Record, RecordedChanges, Records
 from dedup_middleware.report import page
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import gather
@@ -169,13 +168,14 @@ class TestCrawls:
     def test_each_reason_is_there_for_pages_and_items(self, started, tmp_path):
         base = Record("2026-11-18T06:00:00.000+00:00", "news", "one", "http://a.test/1", "new", items_kept=1)
         related = {"verdict": "related", "reason": "original_pending"}
-        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
-            log.append(base)
-            log.append(replace(base, url="http://a.test/2", **related))
-            log.append(replace(base, url="http://a.test/api", verdict="unchecked", reason="items_checked"))
-            for item in (base, replace(base, **related), replace(base, verdict="unchecked", reason="too_large")):
-                log.append(replace(item, url="http://a.test/api", is_item=True))
-        started.open(report_of(log.path))
+        pages = [
+            base,
+            replace(base, url="http://a.test/2", **related),
+            replace(base, url="http://a.test/api", verdict="unchecked", reason="items_checked"),
+        ]
+        items = (base, replace(base, **related), replace(base, verdict="unchecked", reason="too_large"))
+        pages += [replace(item, url="http://a.test/api", is_item=True) for item in items]
+        started.open(report_of(write_log(tmp_path / "log.jsonl", *pages)))
         numbers = dict(zip(texts(started, ".tile dt"), texts(started, ".tile strong"), strict=True))
         assert (numbers["Pages crawled"], numbers["Items checked"]) == ("3", "3")
         cells = texts(started, "#overview .body tbody :is(th, td)")
@@ -215,15 +215,14 @@ class TestCrawls:
     def test_the_pages_that_changed_between_two_crawls_have_their_differences(self, started, tmp_path):
         sentences = [("Closed for nine weeks.", "Closed for ten weeks.")]
         found = RecordedChanges(sentences, ["Old."], [f"New {SCRIPT}."], values=[("price", "20", "25")])
-        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
-            for day in ("one", "two", "three"):
-                base = Record(f"2026-11-18T06:00:0{len(day)}.000+00:00", "news", day, "http://a.test/1", "new", "kept")
-                log.append(base if day == "one" else replace(base, verdict="changed", changes=found))
-                if day == "three":
-                    moved = replace(base, url="http://a.test/2", verdict="unchanged", moved_from="http://a.test/old")
-                    log.append(moved)
-                    log.append(replace(base, url="http://a.test/gone", verdict="gone"))
-        started.open(report_of(log.path))
+        bases = [
+            Record(f"2026-11-18T06:00:0{len(day)}.000+00:00", "news", day, "http://a.test/1", "new", "kept")
+            for day in ("one", "two", "three")
+        ]
+        changed = [replace(base, verdict="changed", changes=found) for base in bases[1:]]
+        moved = replace(bases[2], url="http://a.test/2", verdict="unchanged", moved_from="http://a.test/old")
+        gone = replace(bases[2], url="http://a.test/gone", verdict="gone")
+        started.open(report_of(write_log(tmp_path / "log.jsonl", bases[0], *changed, moved, gone)))
         rows = "#changes [aria-label^='Pages that changed'] tbody tr"
         gone, moved, changed = texts(started, rows)
         assert moved == "http://a.test/old → http://a.test/2"
@@ -242,18 +241,12 @@ class TestCrawls:
         assert started.console() == []
 
     def test_pages_that_are_new_or_were_not_seen_are_counted_and_the_first_listed(self, started, tmp_path):
-        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
-            for crawl, urls in (("one", range(3)), ("two", range(2, 25))):
-                time = "2026-11-18T06:00:00.000+00:00"
-                log.append(CrawlLine(event="begin", time=time, spider="news", crawl=crawl))
-                for n in urls:
-                    log.append(Record(time, "news", crawl, f"http://a.test/{n}", "new", items_kept=1))
-                log.append(CrawlLine(event="end", time=time, spider="news", crawl=crawl, reason="finished"))
-        page = tmp_path / "since.html"
-        page.write_text(
-            html(gather(Config.from_settings({"DEDUP_LOG": str(log.path), "DEDUP_STORE": "memory:"}, None)))
-        )
-        started.open(page)
+        time, lines = "2026-11-18T06:00:00.000+00:00", []
+        for crawl, urls in (("one", range(3)), ("two", range(2, 25))):
+            lines.append(CrawlLine(event="begin", time=time, spider="news", crawl=crawl))
+            lines += [Record(time, "news", crawl, f"http://a.test/{n}", "new", items_kept=1) for n in urls]
+            lines.append(CrawlLine(event="end", time=time, spider="news", crawl=crawl, reason="finished"))
+        started.open(report_of(write_log(tmp_path / "log.jsonl", *lines)))
         assert texts(started, "#changes .since summary") == [
             "New URLs since the crawl before22 pages",
             "Not seen any more2 pages",
@@ -283,11 +276,11 @@ class TestCrawls:
 
     def test_a_short_crawl_has_numbers_in_place_of_a_chart(self, started, tmp_path):
         times = ["18T06:00:00", "18T06:00:01", "18T06:00:01", "19T06:00:00"]
-        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
-            for number, time in enumerate(times):
-                url, verdict = f"http://a.test/{number}", "new" if number < 2 else "duplicate"
-                log.append(Record(f"2026-11-{time}.000+00:00", "news", "one", url, verdict, "kept"))
-        started.open(report_of(log.path))
+        records = [
+            Record(f"2026-11-{time}.000+00:00", "news", "one", f"http://a.test/{n}", "new" if n < 2 else "duplicate")
+            for n, time in enumerate(times)
+        ]
+        started.open(report_of(write_log(tmp_path / "log.jsonl", *records)))
         assert texts(started, "#overview .chart strong") == ["3", "1"]
         assert texts(started, "#overview .chart dd span") == ["Duplicates: 1", "Duplicates: 1"]
         assert texts(started, "#overview .chart canvas") == []
@@ -528,12 +521,10 @@ class TestClusters:
         lists = [f"http://shop.test/list/{n}" for n in range(3)]
         page = Record("2026-11-18T06:00:00.000+00:00", "shop", "one", lists[0], "unchecked", reason="items_have_keys")
         copy = replace(page, verdict="duplicate", reason="", original_url=lists[0], score=1.0, is_item=True)
-        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
-            for url in lists:
-                log.append(replace(page, url=url))
-            for url, key in ((lists[1], "1"), (lists[1], "2"), (lists[2], "1"), (lists[2], "1")):
-                log.append(replace(copy, url=url, key=key, items_dropped=1))
-        started.open(report_of(log.path))
+        keyed = ((lists[1], "1"), (lists[1], "2"), (lists[2], "1"), (lists[2], "1"))
+        records = [replace(page, url=url) for url in lists]
+        records += [replace(copy, url=url, key=key, items_dropped=1) for url, key in keyed]
+        started.open(report_of(write_log(tmp_path / "log.jsonl", *records)))
         assert texts(started, "#clusters summary .title") == ["1", "2"]
         assert texts(started, "#clusters summary .count") == ["2 pages on 1 host", "1 page on 1 host"]
         click(started, "#clusters summary")

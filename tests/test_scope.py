@@ -70,9 +70,6 @@ class TestCrawls:
 class TestOverwrittenFeeds:
     """Which feeds count as overwritten, as Scrapy's storages treat them."""
 
-    def scope(self, feeds, **settings):
-        return read_config(Settings({"FEEDS": feeds, **settings}), None).scope
-
     @pytest.mark.parametrize(
         ("uri", "option", "expected"),
         [
@@ -97,22 +94,20 @@ class TestOverwrittenFeeds:
             ("s3://bucket/%(name)s-%(batch_id)d.jsonl", None, Scope.CRAWL),
             ("out-%(time)s.jsonl", True, Scope.CRAWL),
             ("unknown://somewhere", None, Scope.STORE),
+            # Storages of the project.
+            ("s3-of-ours://x", None, Scope.CRAWL),
+            ("file-of-ours://x", None, Scope.STORE),
+            ("none://x", None, Scope.STORE),
         ],
     )
     def test_storages(self, uri, option, expected):
         options = APPENDED if option is None else {**APPENDED, "overwrite": option}
-        assert self.scope({uri: options}) is expected
-
-    @pytest.mark.parametrize(
-        ("storage", "expected"),
-        [
-            ("scrapy.extensions.feedexport.S3FeedStorage", Scope.CRAWL),
-            ("scrapy.extensions.feedexport.FileFeedStorage", Scope.STORE),
-            ("there.is.no.Storage", Scope.STORE),
-        ],
-    )
-    def test_a_storage_of_the_project(self, storage, expected):
-        assert self.scope({"own://x": APPENDED}, FEED_STORAGES={"own": storage}) is expected
+        ours = {
+            "s3-of-ours": "scrapy.extensions.feedexport.S3FeedStorage",
+            "file-of-ours": "scrapy.extensions.feedexport.FileFeedStorage",
+            "none": "there.is.no.Storage",
+        }
+        assert read_config(Settings({"FEEDS": {uri: options}, "FEED_STORAGES": ours}), None).scope is expected
 
 
 def test_for_programs_auto_is_the_store(tmp_path):

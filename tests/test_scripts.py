@@ -7,8 +7,9 @@ import unicodedata
 from typing import NamedTuple
 
 import pytest
+from library import verdicts
+from prose import page
 
-from dedup_middleware import Deduplicator
 from dedup_middleware.text.words import are_letters, tokens
 
 
@@ -88,19 +89,14 @@ class Prose:
 HERE, THERE, SAME_SITE = "http://one.example/a", "http://two.example/b", "http://one.example/c"
 
 
-def page(title, text):
-    """Return a page with this *title*, in its heading too, and *text*."""
-    body = "".join(f"<p>{line}</p>" for line in text)
-    return f"<html><head><title>{title}</title></head><body><main><h1>{title}</h1>{body}</main></body></html>"
-
-
 def outcome(first, second, *, with_text):
     """Return the verdict on the *second* of two pages: URL, title and text."""
-    with Deduplicator() as dedup:
-        for url, title, text in (first, second):
-            item = {"title": title} | ({"text": "\n".join(text)} if with_text else {})
-            found = dedup.add(url, page(title, text), item)
-    return found.verdict
+    return verdicts(
+        *(
+            (url, page(title, *text), {"title": title} | ({"text": "\n".join(text)} if with_text else {}))
+            for url, title, text in (first, second)
+        )
+    )[1]
 
 
 @each_script

@@ -9,7 +9,6 @@ import pytest
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks import table
 from dedup_middleware.checks.table import COPY, Kind, Relation
 
 ORIGINAL = "http://one.example/story"
@@ -189,11 +188,3 @@ def test_reworded_places_are_dropped_where_that_is_set_and_nothing_else(kind):
     expected[Relation.ACROSS] |= kind in {Kind.WORD, Kind.CONTENT}
     found = {each: verdict(*PAIRS[kind], each, reworded="drop") == "duplicate" for each in expected}
     assert found == expected
-
-
-@pytest.mark.parametrize("kind", table._REASONS)
-def test_an_edit_is_named_by_its_reason(kind):
-    edit = table.Edit(kind, "here", "there", "A line that has it here.")
-    rejection = table.rejection_of([edit], frozenset())
-    assert (rejection.reason, rejection.difference) == (table._REASONS[kind], ("here (not there)",))
-    assert table.rejection_of([edit], frozenset({kind})) is None

@@ -63,13 +63,6 @@ def test_how_two_titles_differ(name, other, kinds):
     assert [edit.kind for edit in title_edits(name, [other])] == kinds
 
 
-def test_what_stands_beside_a_heading_is_compared_with_what_stands_beside_it_there():
-    others = ["Nurse", "Nurse | York"]
-    assert [edit.kind for edit in title_edits("Nurse | Leeds", others)] == [Kind.TITLE]
-    assert [edit.kind for edit in title_edits("Nurse needed", others)] == [Kind.TITLE_WORDS]
-    assert [edit.kind for edit in title_edits("Nurse | Night shift", ["Nurse", "Nurse | 2026.6"])] == [Kind.TITLE_WORDS]
-
-
 @given(st.text())
 @example("禅|寺")
 def test_a_page_is_called_what_it_is_called(title):

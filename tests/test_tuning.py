@@ -18,7 +18,6 @@ from dedup_middleware.report.answers import Answer, Answers
 from dedup_middleware.report.tuning import (
     ENOUGH,
     ENOUGH_TO_LOWER,
-    borderline,
     recorded,
     replay,
     suggestion,
@@ -88,25 +87,6 @@ class TestReplay:
     def test_a_record_without_a_score_counts_for_nothing(self, fields):
         record = Record(**verdict(0, 0.9).as_dict() | fields)
         assert recorded([record]).cases == []
-
-
-class TestBorderline:
-    def test_it_is_the_nearest_on_either_side(self):
-        cases = recorded(verdicts(0.99, 0.82, 0.6, 0.76, 0.9, 0.79, 0.85)).cases
-        assert [case.score for case in borderline(cases, 0.8, 2)] == [0.79, 0.82, 0.76, 0.85]
-        assert borderline(cases, 0.8, 0) == []
-
-    def test_one_text_at_several_addresses_is_checked_once(self):
-        copies = [verdict(number, 0.85, original_url="http://o/") for number in range(5)]
-        (shown,) = borderline(recorded(copies).cases, 0.8, 5)
-        labelled = [Answer(*shown.pair, 0.85, same=True, reason="", time="")]
-        assert borderline(recorded(copies).cases, 0.8, 5, labelled=labelled) == []
-
-    def test_what_was_checked_is_not_asked_again_though_its_score_has_changed(self):
-        cases = recorded([verdict(0, 0.85), verdict(0, 0.9), verdict(1, 0.9)]).cases
-        labelled = [Answer(*cases[0].pair, 0.85, same=True, reason="", time="")]
-        assert [case.url[-1] for case in borderline(cases, 0.8, 5, labelled=labelled)] == ["1"]
-        assert [case.score for case in borderline(cases, 0.8, 5)] == [0.9, 0.9]
 
 
 def label(url="http://a/", *, same=True, time="2026-11-26T10:00:00.000+00:00"):
@@ -233,11 +213,6 @@ class TestSuggestion:
         assert (found.threshold, found.different, found.by_checks, found.by_checks_same) == (0.8, 1, 3, 1)
         assert "Pages that a check keeps at any threshold: 3 labels, 1 duplicate." in suggestion_text(found)
         assert suggestion(by_checks, 0.8).missing == ENOUGH
-
-    def test_too_few_answers_suggest_nothing(self):
-        text = suggestion_text(suggested([0.9] * 6, [0.85]))
-        assert text.endswith("Label 3 more to get a suggestion.")
-        assert "DEDUP_THRESHOLD" not in text
 
 
 def tune(folder, *arguments):

@@ -4,8 +4,6 @@ import pytest
 from local_site import Answer
 from prose import article, blog, page, story, zh_story
 
-"""Longer than a notice may be to be told from a story by its length."""
-
 
 def visit(crawl, urls, callback="parse", **kwargs):
     return crawl("sample_spiders.Witnesses", steps=[{"url": url, "callback": callback} for url in urls], **kwargs)

@@ -3,10 +3,8 @@
 from itertools import permutations
 
 import pytest
+from library import verdicts
 from prose import story, zh_story
-
-from dedup_middleware import Deduplicator
-from dedup_middleware.text.addresses import is_view
 
 STORY = "http://one.example/story/5"
 PRINTED = "http://one.example/print/story/5"
@@ -30,12 +28,6 @@ def view(tell=story, *, title="The ferry is back"):
     return f"<html><head><title>{title}</title></head><body><h1>The ferry is back</h1>{lines}</body></html>"
 
 
-def second(*pages):
-    """Return the verdict on the second of two pages."""
-    with Deduplicator() as dedup:
-        return [dedup.add(*each).verdict for each in pages][1]
-
-
 @pytest.mark.parametrize("tell", [story, zh_story])
 @pytest.mark.parametrize(
     ("url", "title"),
@@ -50,37 +42,24 @@ def second(*pages):
 )
 def test_a_page_and_its_view_are_one_in_both_orders(tell, url, title):
     for pages in permutations([(STORY, page(tell)), (url, view(tell, title=title.format("The ferry is back")))]):
-        assert second(*pages) == "duplicate"
+        assert verdicts(*pages)[1] == "duplicate"
 
 
 @pytest.mark.parametrize("tell", [story, zh_story])
 @pytest.mark.parametrize(("word", "title"), [("druck", "{} | Druckversion"), ("dayin", "{}_打印版")])
 def test_a_view_in_another_language_is_one_of_the_page_before(tell, word, title):
     printed = view(tell, title=title.format("The ferry is back"))
-    assert second((STORY, page(tell)), (f"{STORY}/{word}", printed)) == "duplicate"
-
-
-def test_a_page_that_has_more_text_than_its_view_is_kept():
-    assert second((PRINTED, view()), (STORY, page(last="<p>It was called off on Monday.</p>"))) == "related"
-
-
-def test_a_price_beside_the_text_of_a_page_is_not_in_its_view():
-    assert second((PRINTED, view()), (STORY, page(frame=PRICE))) == "related"
-
-
-def test_another_title_than_that_of_the_page_keeps_the_view():
-    assert second((STORY, page()), (PRINTED, view(title="The ferry is late"))) == "related"
+    assert verdicts((STORY, page(tell)), (f"{STORY}/{word}", printed))[1] == "duplicate"
 
 
 @pytest.mark.parametrize(
-    ("words", "url", "other", "expected"),
+    "pages",
     [
-        ("print", PRINTED, STORY, True),
-        ("print", STORY, PRINTED, False),
-        ("amp", f"{STORY}/amp/", STORY, True),
-        ("red", f"{STORY}?colour=red", STORY, False),
-        ("story", PRINTED, STORY, False),
+        ((PRINTED, view()), (STORY, page(last="<p>It was called off on Monday.</p>"))),
+        ((PRINTED, view()), (STORY, page(frame=PRICE))),
+        ((STORY, page()), (PRINTED, view(title="The ferry is late"))),
     ],
+    ids=["more text", "a price beside it", "another title"],
 )
-def test_a_view_is_named_by_words_for_a_view(words, url, other, expected):
-    assert is_view(words, url, other) is expected
+def test_what_a_page_has_and_its_view_has_not_keeps_the_second(pages):
+    assert verdicts(*pages)[1] == "related"

@@ -12,7 +12,6 @@ duplicates that each has found; ``differ``, pages that are a duplicate in the ba
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -27,11 +26,12 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import made_archive
-from corpus import CRAWL_FIELDS, drop_agreement, lost_pages, name_of, read_corpus, relabelled
+from corpus import CRAWL_FIELDS, drop_agreement, lost_pages, name_of, parser_of, read_corpus, relabelled
 
 from dedup_middleware import Deduplicator
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
     from corpus import CorpusPage
@@ -102,10 +102,8 @@ def measured(
 
 def main() -> None:
     """Print what was measured."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", metavar="CORPUS", nargs="*", type=Path)
+    parser = parser_of(__doc__, corpora="*", one_site=False)
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--one-site", action="store_true")
     parser.add_argument("--cores", type=int, nargs="+", default=[2])
     parser.add_argument("--spark")
     options = parser.parse_args()

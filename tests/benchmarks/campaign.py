@@ -26,7 +26,6 @@ response. It is killed then, and counts as ``hung``.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gzip
 import json
@@ -44,6 +43,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from corpus import parser_of
 from crashes import BUCKET, whole_lines
 from crawling import Running, forked_crawls, run_scrapy, write_job
 from local_site import Answer, Site, redirect
@@ -284,13 +284,8 @@ def show(seen: Counter[str], *, to: TextIO = sys.stdout, **where: object) -> Non
 
 def main() -> None:
     """Print what was seen."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenarios", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = parser_of(__doc__, scenarios=300, seed=1, kills=False, keyed=False, control=False)
     parser.add_argument("--store", choices=STORES)
-    parser.add_argument("--kills", action="store_true")
-    parser.add_argument("--keyed", action="store_true")
-    parser.add_argument("--control", action="store_true")
     options = parser.parse_args()
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     pairs = [(store, feed) for store in ([options.store] if options.store else STORES) for feed in FEEDS]

@@ -19,7 +19,6 @@ made-up words take five: a hundred thousand pages take ten minutes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -33,7 +32,7 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from corpus import line, rule
+from corpus import line, parser_of, rule
 
 from dedup_middleware import Deduplicator
 
@@ -128,10 +127,8 @@ def measured(uri: str, pages: int, new: int, first: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print what was measured."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, pages=20_000, new=500)
     parser.add_argument("stores", nargs="*")
-    parser.add_argument("--pages", type=int, default=20_000)
-    parser.add_argument("--new", type=int, default=500)
     parser.add_argument("--first", type=int, default=1_000, help="pages in the first line of the table")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

@@ -272,10 +272,20 @@ def grams(paragraphs: Sequence[str]) -> collections.Counter[tuple[str, ...]]:
 # --- commands
 
 
+def parser_of(description: str | None, *, corpora: str = "", **defaults: float | str) -> argparse.ArgumentParser:
+    """Return a parser of options with these *defaults*: flags for those that are false, and how many *corpora*."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if corpora:
+        parser.add_argument("corpora", metavar="CORPUS", nargs=corpora, type=Path)
+    for name, default in defaults.items():
+        how: dict[str, Any] = {"type": type(default), "default": default}
+        parser.add_argument(f"--{name.replace('_', '-')}", **({"action": "store_true"} if default is False else how))
+    return parser
+
+
 def command(description: str | None, variants: Collection[str]) -> argparse.ArgumentParser:
     """Return a parser of what both commands take: corpora, and which of the *variants* to measure."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", metavar="CORPUS", nargs="+", type=Path)
+    parser = parser_of(description, corpora="+")
     parser.add_argument("--only", metavar="VARIANT", action="append", choices=variants, help="may be given repeatedly")
     return parser
 

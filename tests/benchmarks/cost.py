@@ -14,7 +14,6 @@ the process's own at the end.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import statistics
 import sys
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import capacity
-from corpus import CRAWL_FIELDS, name_of, read_corpus, table
+from corpus import CRAWL_FIELDS, name_of, parser_of, read_corpus, table
 from crawling import run_job, write_job
 from local_site import Site
 from sample_spiders import Articles
@@ -134,9 +133,7 @@ def show(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", metavar="CORPUS", nargs="*", type=Path)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = parser_of(__doc__, corpora="*", rounds=5)
     parser.add_argument("--store")
     parser.add_argument("--memory", metavar="N", type=int, action="append", default=[])
     options = parser.parse_args()

@@ -22,7 +22,6 @@ they are ``kept``.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import random
@@ -37,12 +36,14 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from corpus import parser_of
 from crawling import Outcome, Running, run_job, write_job
 from local_site import Site, wait_until
 from prose import article, blog, story, zh_story
 from sample_spiders_items import AttrsStory, DataStory, Filed, ForeignStory, PartlyStorable, ScrapyStory
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
 #: Seconds for one crawl to its end, on a busy machine.
@@ -270,16 +271,8 @@ def run_recrawls(told: StorySite, turn: int, pages: int, options: argparse.Names
 
 def main() -> None:
     """Print one line of JSON for each kind of chain."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--pages", type=int, default=2000)
-    parser.add_argument("--chain", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--interval", type=int, default=100)
-    parser.add_argument("--filtered", action="store_true")
-    parser.add_argument("--unstorable", action="store_true")
-    parser.add_argument("--recrawl", action="store_true")
-    options = parser.parse_args()
+    numbers = {"kills": 200, "pages": 2000, "chain": 10, "seed": 1, "interval": 100}
+    options = parser_of(__doc__, **numbers, filtered=False, unstorable=False, recrawl=False).parse_args()
     chance = random.Random(options.seed)
     if options.recrawl:
         told, total = StorySite.build(options.pages, together=True, copies=1), Counter[str]()

@@ -17,7 +17,6 @@ copy may have such edits. A cell is by how much ``lost, found`` change: what the
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import re
@@ -40,6 +39,7 @@ from corpus import (
     Score,
     line,
     name_of,
+    parser_of,
     read_corpus,
     relabelled,
     rule,
@@ -253,9 +253,8 @@ def earned(kinds: Iterable[str], corpora: Sequence[Corpus]) -> Iterator[list[str
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, corpora="+")
     kinds = [kind.name.lower() for kind in Kind]
-    parser.add_argument("corpora", metavar="CORPUS", nargs="+", type=Path)
     parser.add_argument("--save", metavar="FILE", type=Path, help="write the verdicts")
     parser.add_argument("--against", metavar="FILE", type=Path, help="compare with verdicts that were saved")
     parser.add_argument("--flips", metavar="N", type=int, default=0, help="list so many other verdicts of each crawl")

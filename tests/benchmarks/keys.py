@@ -14,7 +14,6 @@ the last checkpoint.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -27,6 +26,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from typing import TYPE_CHECKING
+
+from corpus import parser_of
 from crawling import Running, run_job, write_job
 from keyed_shop import VARIANTS, serve
 from local_site import Site
@@ -40,6 +42,9 @@ from dedup_middleware.records.crawl_changes import changes_since
 from dedup_middleware.records.file import RecordFilter
 from dedup_middleware.settings import Config
 from dedup_middleware.visits.visit import Fate, Visit
+
+if TYPE_CHECKING:
+    import argparse
 
 WORDS = ["amber", "birch", "cedar", "dune", "elm", "fern", "grove", "hazel", "iris", "juniper"]
 KEY = {"DEDUP_KEY": ["product_id"]}
@@ -173,14 +178,9 @@ def kill_crawls(options: argparse.Namespace, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, items=100_000, products=200, kills=50, workers=4, seed=1)
     parser.add_argument("what", choices=("cost", "shop", "kills"))
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--products", type=int, default=200)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--store", default=None)
-    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.store = options.store or ("sqlite" if options.what == "kills" else "leveldb")
     work = {"cost": measure_cost, "shop": crawl_shop, "kills": kill_crawls}[options.what]

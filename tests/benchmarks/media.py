@@ -13,7 +13,6 @@ dropped, and given up, stories that no item has, and the medians of the seconds 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -23,15 +22,19 @@ import tempfile
 import time
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import scrapy
+from corpus import parser_of
 from crawling import run_job, write_job
 from local_site import Answer, Site
 from prose import article, story
+
+if TYPE_CHECKING:
+    import argparse
 
 #: Hosts from this one on have the files: those of the originals, and those of the copies.
 MEDIA = 2
@@ -125,20 +128,16 @@ def crawled(options: argparse.Namespace, *, plugin: bool) -> tuple[dict[str, Any
 
 def main() -> None:
     """Print what came of the crawls."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, stories=24, bytes=0, rounds=1, seed=1)
 
     def two(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
 
-    parser.add_argument("--stories", type=int, default=24)
     parser.add_argument("--seconds", type=two, default=[0.2, 3])
     parser.add_argument("--copies", type=two)
-    parser.add_argument("--bytes", type=int, default=0)
     parser.add_argument("--order", choices=["near", "far", "chain"], default="near")
     parser.add_argument("--stay", type=two, default=[0, 0])
     parser.add_argument("--settings", type=json.loads, default={})
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rounds = [[crawled(options, plugin=plugin) for plugin in (False, True)] for _ in range(options.rounds)]
     without, with_it = (

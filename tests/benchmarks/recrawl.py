@@ -9,7 +9,6 @@ another page by now, and its difference is to name the change. Prints the verdic
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from corpus import CRAWL_FIELDS, read_corpus
+from corpus import CRAWL_FIELDS, parser_of, read_corpus
 from prose import article, story
 
 from dedup_middleware import Deduplicator, extract_paragraphs
@@ -113,10 +112,7 @@ def measure(name: str, pages: Iterable[tuple[str, str]]) -> None:
 
 def main() -> None:
     """Print a line of JSON for each corpus, and one for the made pages."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", nargs="*", type=Path)
-    parser.add_argument("--pages", type=int, default=300)
-    options = parser.parse_args()
+    options = parser_of(__doc__, corpora="*", pages=300).parse_args()
     for path in options.corpora:
         pages = {page.url: page.html for page in read_corpus(path, CRAWL_FIELDS)}
         measure(path.name, random.Random(3).sample([*pages.items()], min(len(pages), options.pages)))

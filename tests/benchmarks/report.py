@@ -9,7 +9,6 @@ memory that was used, and the seconds from a click on its link until all of it i
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from resource import RUSAGE_SELF, getrusage
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chromium import chromium
+from corpus import parser_of
 from prose import story
 
 from dedup_middleware.records.counts import Counts
@@ -85,10 +85,8 @@ def _time(time: datetime) -> str:
 
 def main() -> None:
     """Measure each size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, hosts=40, crawls=10)
     parser.add_argument("sizes", nargs="*", metavar="NEW:OTHERS", default=["0:100000", "1000000:100000"])
-    parser.add_argument("--hosts", type=int, default=40)
-    parser.add_argument("--crawls", type=int, default=10)
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="keep the reports there")
     options = parser.parse_args()
     names = ("new", "others", "MB", "counted s", "written s", "CPU s", "MB", "memory MB", "opened s")

@@ -18,7 +18,6 @@ time: ``worker``, ``server`` (of ``--store redis``, and begun again), or ``both`
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -31,12 +30,15 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from corpus import parser_of
 from crashes import PATIENCE, StorySite, settings_of, whole_lines
 from crawling import Outcome, Running, write_job
 from local_site import wait_until
 from redis_server import RedisServer
 
 if TYPE_CHECKING:
+    import argparse
+
     from typing_extensions import Self
 
 
@@ -156,16 +158,9 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
 
 def main() -> None:
     """Print one line of JSON for each thing that was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--processes", type=int, default=4)
-    parser.add_argument("--pages", type=int, default=600)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = parser_of(__doc__, processes=4, pages=600, seed=1, races=0, kills=0, interval=20, chain=10)
     parser.add_argument("--store", default="sqlite:{}?shared=1")
-    parser.add_argument("--races", type=int, default=0)
-    parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--victims", choices=["worker", "server", "both"], default="worker")
-    parser.add_argument("--interval", type=int, default=20)
-    parser.add_argument("--chain", type=int, default=10)
     options = parser.parse_args()
     with ExitStack() as running:
         if options.store == "redis":

@@ -9,15 +9,13 @@ times is printed.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import lxml.html
-from corpus import ARTICLE_FIELDS, CorpusError, name_of, read_corpus, table
+from corpus import ARTICLE_FIELDS, CorpusError, name_of, parser_of, read_corpus, table
 
 from dedup_middleware.common.budget import UNLIMITED, UncheckableError
 from dedup_middleware.extraction import texts_of, weighted_dom
@@ -77,11 +75,7 @@ def is_readable(html: bytes) -> bool:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", metavar="CORPUS", nargs="+", type=Path)
-    parser.add_argument("--limit", type=int, default=200, help="take so many pages of each corpus, the first ones")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+    options = parser_of(__doc__, corpora="+", limit=200, rounds=5).parse_args()
     rows = []
     try:
         for corpus in options.corpora:

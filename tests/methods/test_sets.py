@@ -70,14 +70,6 @@ def test_a_frequent_shingle_is_in_more_than_ten_texts_and_in_more_than_the_share
     assert (made.fingerprint(Text((last,))) is None) is frequent
 
 
-# --- supershingles
-
-
-def six(values):
-    """Return six of Fetterly's supershingles, with these values at their places."""
-    return WeightedSet({bytes([place, *[value] * 7]): 1.0 for place, value in enumerate(values)})
-
-
 # --- MinHash
 
 

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nightly import tries
+from test_linear_time import is_linear
 
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
@@ -61,15 +62,7 @@ def test_any_text_has_words_without_spaces_and_the_same_again(text):
 )
 def test_time_is_linear(piece):
     load_dictionary()
-
-    def seconds(characters):
-        text = piece * (characters // len(piece))
-        start = time.process_time()
-        words(text)
-        return time.process_time() - start
-
-    # Quadratic would be 64 times as long.
-    assert any(seconds(80_000) < 24 * seconds(10_000) + 0.05 for _ in range(3))
+    assert is_linear(lambda size: partial(words, piece * (size // len(piece))), 10_000)
 
 
 def test_stop_words_are_what_texts_are_cut_into():

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from beside import KINDS, beside
 from beside import shared_uri as uri_of
 from crawling import environment
 from engines import need
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from local_site import wait_until
-from nightly import tries
 
 from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
-
 SCHEME = "test-scheme"
-KEYS = st.sampled_from([b"a", b"b", b"c"])
-PUTS = st.lists(st.tuples(KEYS, st.binary(max_size=3)), max_size=3)
 
 
 @pytest.fixture
@@ -40,77 +27,6 @@ def shared_uri(tmp_path):
 def uri(request, tmp_path):
     need(request.param)
     return uri_of(request.param, tmp_path, request)
-
-
-class Machine(RuleBasedStateMachine):
-    """Three workers on one store, each in turn."""
-
-    new_uri: Callable[[], str]
-
-    def __init__(self):
-        super().__init__()
-        self.uri = type(self).new_uri()
-        self.stores = [beside(self.uri, SCHEME) for _ in range(3)]
-        self.model = {}
-
-    @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2), sync=st.booleans())
-    def write(self, who, puts, deletes, *, sync):
-        self.stores[who].write(puts, deletes, sync=sync)
-        self._apply(puts, deletes)
-
-    @rule(who=st.integers(0, 2), keys=st.lists(KEYS, max_size=3))
-    def get(self, who, keys):
-        assert self.stores[who].get_many(keys) == [self.model.get(key) for key in keys]
-
-    @rule(who=st.integers(0, 2), batches=st.lists(st.tuples(PUTS, st.lists(KEYS, max_size=2)), max_size=3))
-    def write_at_once(self, who, batches):
-        store = self.stores[who]
-
-        def work():
-            for puts, deletes in batches:
-                store.write(puts, deletes, sync=True)
-                self._apply(puts, deletes)
-                assert store.get_many([b"a", b"b", b"c"]) == [self.model.get(key) for key in (b"a", b"b", b"c")]
-            return 7
-
-        assert store.transaction(work) == 7
-
-    @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2))
-    def fail_half_way(self, who, puts, deletes):
-        def work():
-            self.stores[who].write(puts, deletes)
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            self.stores[who].transaction(work)
-
-    @rule(who=st.integers(0, 2))
-    def reopen(self, who):
-        self.stores[who].close()
-        self.stores[who] = beside(self.uri, SCHEME)
-
-    @invariant()
-    def each_sees_the_same(self):
-        for store in self.stores:
-            assert list(store.scan(b"a", b"d")) == sorted(self.model.items())
-
-    def _apply(self, puts, deletes):
-        for key in deletes:
-            self.model.pop(key, None)
-        self.model.update(puts)
-
-    def teardown(self):
-        for store in self.stores:
-            store.close()
-        destroy_store(self.uri)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", KINDS)
-def test_workers_share_a_sorted_dict(kind, request, tmp_path):
-    need(kind)
-    machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
-    run_state_machine_as_test(machine, settings=settings(max_examples=tries(8, 200), stateful_step_count=20))
 
 
 _COUNTER = """

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from beside import shared_uri
+from beside import beside, shared_uri
 from engines import ENGINES, need
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -21,7 +21,8 @@ from dedup_middleware.stores import open_store, overlaid
 from dedup_middleware.stores.base import HEADER_KEY
 
 SCHEME = "test-scheme"
-KINDS = [*ENGINES, "sqlite", "sqlite?shared=1", "redis", "memory", "overlay"]
+SHARED = ("sqlite?shared=1", "redis")
+KINDS = [*ENGINES, "sqlite", *SHARED, "memory", "overlay"]
 LOWEST, HIGHEST = b"\x01", b"\xff" * 9
 
 # Few different keys, so that batches meet. Among them those that text-minded or signed order would misplace, and such
@@ -35,6 +36,8 @@ KEYS = st.sampled_from(
 # Some longer than what a server's client remembers.
 VALUES = st.binary(max_size=20) | st.binary(min_size=250, max_size=260)
 PUTS = st.lists(st.tuples(KEYS, VALUES), max_size=8)
+DELETES = st.lists(KEYS, max_size=4)
+WHO = st.integers(0, 2)
 
 
 def new_store(kind, folder, request):
@@ -50,6 +53,10 @@ def new_store(kind, folder, request):
     return open_store(uri, fingerprint_scheme=SCHEME)
 
 
+def open_again(uri, scheme):
+    return open_store(uri, fingerprint_scheme=scheme)
+
+
 @pytest.fixture(params=KINDS)
 def kind(request):
     return str(request.param)
@@ -63,15 +70,22 @@ def store(kind, tmp_path, request):
 
 
 class _Machine(RuleBasedStateMachine):
+    """A store, or three workers on one that processes share, each in turn."""
+
     kind: str
     request: pytest.FixtureRequest
 
     def __init__(self):
         super().__init__()
         folder = tempfile.mkdtemp(dir=self.request.getfixturevalue("tmp_path"))
-        self.store = new_store(self.kind, Path(folder), self.request)
+        self.stores = [new_store(self.kind, Path(folder), self.request)]
+        if self.kind in SHARED:
+            self.stores += [beside(self.stores[0].uri, SCHEME) for _ in range(2)]
         self.model = {}
         self.scans = []
+
+    def _store(self, who):
+        return self.stores[who % len(self.stores)]
 
     def _expected(self, start, stop):
         return sorted((key, value) for key, value in self.model.items() if start <= key < stop)
@@ -81,96 +95,101 @@ class _Machine(RuleBasedStateMachine):
             self.model.pop(key, None)
         self.model.update(puts)
 
-    @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4), sync=st.booleans())
-    def write(self, puts, deletes, *, sync):
-        self.store.write(iter(puts), iter(deletes), sync=sync)
+    @rule(who=WHO, puts=PUTS, deletes=DELETES, sync=st.booleans())
+    def write(self, who, puts, deletes, *, sync):
+        self._store(who).write(iter(puts), iter(deletes), sync=sync)
         self._apply(puts, deletes)
 
-    @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4), keys=st.lists(KEYS, max_size=8), start=KEYS, stop=KEYS)
-    def write_in_a_transaction(self, puts, deletes, keys, start, stop):
+    @rule(who=WHO, puts=PUTS, deletes=DELETES, keys=st.lists(KEYS, max_size=8), span=st.tuples(KEYS, KEYS))
+    def write_in_a_transaction(self, who, puts, deletes, keys, span):
+        store = self._store(who)
+
         def work():
-            self.store.write([(key, b"before") for key in keys])
+            store.write([(key, b"before") for key in keys])
             self._apply([(key, b"before") for key in keys], [])
-            before = self.store.scan(start, stop)
-            expected = self._expected(start, stop)
-            self.store.transaction(lambda: self.store.write(puts, deletes, sync=True))
+            before = store.scan(*span)
+            expected = self._expected(*span)
+            store.transaction(lambda: store.write(puts, deletes, sync=True))
             self._apply(puts, deletes)
             assert list(before) == expected
-            assert list(self.store.scan(start, stop)) == self._expected(start, stop)
-            assert self.store.get_many(keys) == [self.model.get(key) for key in keys]
+            assert list(store.scan(*span)) == self._expected(*span)
+            assert store.get_many(keys) == [self.model.get(key) for key in keys]
             return 7
 
-        assert self.store.transaction(work) == 7
+        assert store.transaction(work) == 7
 
-    @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4))
-    def transaction_that_fails(self, puts, deletes):
+    @rule(who=WHO, puts=PUTS, deletes=DELETES)
+    def transaction_that_fails(self, who, puts, deletes):
         def work():
-            self.store.write(puts, deletes)
+            self._store(who).write(puts, deletes)
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            self.store.transaction(work)
+            self._store(who).transaction(work)
 
     @precondition(lambda self: self.kind not in ("memory", "overlay", "redis"))
-    @rule()
-    def compact(self):
+    @rule(who=WHO)
+    def compact(self, who):
         # SQLite's VACUUM waits for readers.
         self.scans.clear()
-        self.store.compact()
+        self._store(who).compact()
 
-    @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4))
-    def write_that_fails_half_way(self, puts, deletes):
+    @rule(who=WHO, puts=PUTS, deletes=DELETES)
+    def write_that_fails_half_way(self, who, puts, deletes):
         def failing():
             yield from puts
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            self.store.write(failing(), deletes)
+            self._store(who).write(failing(), deletes)
 
-    @rule(keys=st.lists(KEYS, max_size=8))
-    def get(self, keys):
-        assert self.store.get_many(keys) == [self.model.get(key) for key in keys]
+    @rule(who=WHO, keys=st.lists(KEYS, max_size=8))
+    def get(self, who, keys):
+        assert self._store(who).get_many(keys) == [self.model.get(key) for key in keys]
 
-    @rule(start=KEYS, stop=KEYS)
-    def scan(self, start, stop):
-        assert list(self.store.scan(start, stop)) == self._expected(start, stop)
+    @rule(who=WHO, start=KEYS, stop=KEYS)
+    def scan(self, who, start, stop):
+        assert list(self._store(who).scan(start, stop)) == self._expected(start, stop)
 
-    @rule(start=KEYS, stop=KEYS, steps=st.integers(0, 2))
-    def begin_scan(self, start, stop, steps):
-        scan, expected = self.store.scan(start, stop), self._expected(start, stop)
+    @rule(who=WHO, start=KEYS, stop=KEYS, steps=st.integers(0, 2))
+    def begin_scan(self, who, start, stop, steps):
+        store, expected = self._store(who), self._expected(start, stop)
+        scan = store.scan(start, stop)
         assert list(islice(scan, steps)) == expected[:steps]
         # A scan that has come to its end need not notice the close().
         if steps <= len(expected):
-            self.scans.append((scan, expected[steps:]))
+            self.scans.append((store, scan, expected[steps:]))
 
     @precondition(lambda self: self.scans)
     @rule()
     def end_scan(self):
         """What has not changed since the scan began is there, in order; of what has, some may be."""
-        scan, expected = self.scans.pop()
+        _, scan, expected = self.scans.pop()
         found = list(scan)
         assert found == sorted(dict(found).items())
         assert set(found) >= set(expected) & self.model.items()
 
     @precondition(lambda self: self.kind not in ("memory", "overlay"))
-    @rule()
-    def reopen(self):
-        header = self.store.header
-        self.store.close()
-        for scan, _ in self.scans:
+    @rule(who=WHO)
+    def reopen(self, who):
+        store, reopened = self._store(who), beside if self.kind in SHARED else open_again
+        store.close()
+        for _, scan, _ in (each for each in self.scans if each[0] is store):
             with pytest.raises(StoreError):
                 list(scan)
-        self.scans.clear()
-        self.store = open_store(self.store.uri, fingerprint_scheme=SCHEME)
-        assert not self.store.created
-        assert self.store.header == header
+        self.scans = [each for each in self.scans if each[0] is not store]
+        self.stores[self.stores.index(store)] = again = reopened(store.uri, SCHEME)
+        assert not again.created
+        assert again.header == store.header
 
     @invariant()
-    def holds_what_was_written(self):
-        assert list(self.store.scan(LOWEST, HIGHEST)) == self._expected(LOWEST, HIGHEST)
+    def each_holds_what_was_written(self):
+        for store in self.stores:
+            assert list(store.scan(LOWEST, HIGHEST)) == self._expected(LOWEST, HIGHEST)
 
     def teardown(self):
-        self.store.close()
+        for store in self.stores:
+            store.close()
 
 
 @pytest.mark.nightly

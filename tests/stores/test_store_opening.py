@@ -1,5 +1,6 @@
 """Opening and removing stores on disk: foreign, damaged and locked ones are refused in one line and left untouched."""
 
+import itertools
 import json
 import os
 import random
@@ -8,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import pytest
 from beside import shared_uri
@@ -20,12 +20,6 @@ from msgspec import structs
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
 from dedup_middleware.stores import destroy_store, open_store, size_of_store, store_exists
 from dedup_middleware.stores.base import HEADER_KEY, SCHEMA_VERSION, Header
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
 
 SCHEME = "test-scheme"
 
@@ -53,12 +47,6 @@ def foldered(engine, path):
     """Return the URI of a filled store in a folder, of each engine."""
     fill(f"{engine}:{path}")
     return f"{engine}:{path}"
-
-
-@pytest.fixture
-def sqlite(path):
-    fill(f"sqlite:{path}")
-    return path
 
 
 def manifest(path):
@@ -120,27 +108,32 @@ def test_a_store_of_another_kind_is_named(uri, path, other):
         destroy_store(f"{other}:{path}")
 
 
+DAMAGE = {
+    "manifest-empty": lambda path: manifest(path).write_bytes(b""),
+    "manifest-cut": lambda path: os.truncate(manifest(path), 20),
+    "manifest-gone": lambda path: manifest(path).unlink(),
+    "manifest-noise": lambda path: manifest(path).write_bytes(random.Random(7).randbytes(200)),
+    "current-gone": lambda path: (path / "db" / "CURRENT").unlink(),
+    "current-noise": lambda path: (path / "db" / "CURRENT").write_bytes(b"nonsense"),
+    "log-noise": lambda path: next((path / "db").glob("*.log")).write_bytes(random.Random(7).randbytes(50_000)),
+}
+
+
 @pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda path: manifest(path).write_bytes(b""),
-        lambda path: os.truncate(manifest(path), 20),
-        lambda path: manifest(path).unlink(),
-        lambda path: manifest(path).write_bytes(random.Random(7).randbytes(200)),
-        lambda path: (path / "db" / "CURRENT").unlink(),
-        lambda path: (path / "db" / "CURRENT").write_bytes(b"nonsense"),
-        lambda path: next((path / "db").glob("*.log")).write_bytes(random.Random(7).randbytes(50_000)),
-    ],
-    ids=["manifest-empty", "manifest-cut", "manifest-gone", "manifest-noise", "current-gone", "current-noise",
-         "log-noise"],
-)  # fmt: skip
-def test_damaged_database(foldered, path, spoil, contents):
+    ("kind", "spoil"),
+    [("sqlite", lambda path: os.truncate(path, 4096)), *itertools.product(ENGINES, DAMAGE.values())],
+    ids=["sqlite", *map("-".join, itertools.product(ENGINES, DAMAGE))],
+)
+def test_damaged_database(kind, path, spoil, contents):
+    need(kind)
+    uri = f"{kind}:{path}"
+    fill(uri)
     spoil(path)
     before = contents(path)
-    assert "scrapy dedup store reset" in refusal(foldered, StoreCorruptError, path)
+    assert "scrapy dedup store reset" in refusal(uri, StoreCorruptError, path)
     after = contents(path)
     assert {name: after[name] for name in before} == before
-    assert store_exists(foldered)
+    assert store_exists(uri)
 
 
 def test_rotten_table(foldered, path):
@@ -156,13 +149,6 @@ def test_rotten_table(foldered, path):
     with pytest.raises(StoreCorruptError, match=str(path)):
         list(store.scan(b"0", b"9"))
     store.close()
-
-
-def test_damaged_sqlite(sqlite, contents):
-    os.truncate(sqlite, 4096)
-    before = contents(sqlite)
-    assert "scrapy dedup store reset" in refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
-    assert contents(sqlite) == before
 
 
 @pytest.mark.parametrize("content", [b"", b"x"])
@@ -254,10 +240,26 @@ def test_a_header_that_does_not_fit_is_refused(uri, path, header, kind, words):
         assert str(path) in str(caught.value)
 
 
-def test_path_below_a_file(backend, tmp_path):
-    (tmp_path / "file").write_text("x")
-    path = tmp_path / "file" / "store"
-    refusal(f"{backend}:{path}", StoreError, path)
+def test_where_no_store_can_be_it_is_refused(backend, path):
+    """Below a file, and at a link that leads to itself."""
+    path.symlink_to(path)
+    (file := path.with_name("file")).touch()
+    for place in (path, file / "store"):
+        refusal(f"{backend}:{place}", StoreError, place)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": 0}, {"schema": True}, {"schema": "1"}, {"schema": None}, {"scheme": ""}, {"scheme": 1},
+        {"key": "00"}, {"key": "zz" * 16}, {"key": 5}, {"is_partial": 0}, {"more": 1},
+        {"created": "yesterday"}, {"created": "2025-01-01T00:00:00"}, {"created": None},
+    ],
+)  # fmt: skip
+def test_each_wrong_field_is_a_value_error(change):
+    fields = json.loads(Header.new("x").encode()) | change
+    with pytest.raises(ValueError):  # noqa: PT011
+        Header.decode(json.dumps(fields).encode())
 
 
 _FEW_DESCRIPTORS = """
@@ -279,11 +281,6 @@ def test_a_store_is_not_called_damaged_where_the_system_refuses(foldered):
         done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
         assert done.stdout in ("opened\n", "StoreError\n")
     assert done.stdout == "StoreError\n"
-
-
-def test_loop_of_links(backend, path):
-    path.symlink_to(path)
-    refusal(f"{backend}:{path}", StoreError, path)
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444])
@@ -444,13 +441,10 @@ def test_forked_child_is_refused_and_harms_nobody(kind, guard, path, request):
 # --- removing
 
 
-def test_nothing_to_remove(uri):
+def test_store_is_removed_and_can_be_created_again(uri, path):
     for nothing in (uri, "memory:"):
         assert not store_exists(nothing)
         assert destroy_store(nothing) is False
-
-
-def test_store_is_removed_and_can_be_created_again(uri, path):
     fill(uri)
     assert size_of_store(uri) > 200_000
     assert destroy_store(uri) is True
