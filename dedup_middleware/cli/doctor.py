@@ -221,7 +221,12 @@ def _settings(settings: BaseSettings, config: Config) -> Iterator[Finding]:
 def _as_set(value: Any) -> Any:
     """Return *value* of a configuration as a settings file has it."""
     if isinstance(value, timedelta):
-        return f"{value / timedelta(days=1):g} days"
+        days = value / timedelta(days=1)
+        return int(days) if days == int(days) else days
+    if isinstance(value, dict):
+        # Without names by class, DEDUP_KEY is a list.
+        names = {kind: [*fields] for kind, fields in value.items()}
+        return names if any(names) else names.get("", [])
     if isinstance(value, tuple):
         return [each.pattern if isinstance(each, re.Pattern) else each for each in value]
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value

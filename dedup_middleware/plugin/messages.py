@@ -188,11 +188,14 @@ def originals_pending(numbers: Mapping[str, int]) -> str | None:
     copies = pending + numbers.get("verdict/duplicate", 0)
     if not pending or 10 * pending < copies:
         return None
-    # For most there was no room; or they have waited in vain.
-    if 2 * numbers.get("waits/no_room", 0) > numbers.get("waits/given_up", 0):
+    given_up = numbers.get("waits/given_up", 0)
+    # For most there was no room; or they have waited in vain; or none has waited, as where nothing is dropped.
+    if 2 * numbers.get("waits/no_room", 0) > given_up:
         remedy = "Raise SCRAPER_SLOT_MAX_ACTIVE_SIZE: the responses of pages that wait take at most so many bytes"
-    else:
+    elif given_up:
         remedy = "Raise DOWNLOAD_TIMEOUT, for which a copy waits, or let items spend less time in the pipelines"
+    else:
+        remedy = "None of them has waited for that, and all were kept"
     return (
         f"{pending} of {copies} copies were not treated as duplicates, because items of their originals were in the "
         f"pipelines. {remedy}"
