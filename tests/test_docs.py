@@ -43,7 +43,7 @@ NOT_WRITTEN = {"settings.py", "spider.py"}
 QUICKSTART, ITS_TRANSLATION = sorted(OWN_PROJECT)
 #: The file with the output of the demo's crawl.
 OF_THE_CRAWL = "crawl.txt"
-#: Blocks that show what a command prints in the project of the demo: the page, and the beginning of the command above it.
+#: Blocks that show what a command prints in the project of the demo: the page, and how the command above it begins.
 #: Lines may be left out, and so may what "…" stands for.
 SHOWN = [
     ("how-to/try-it.md", "scrapy crawl news"),
@@ -193,7 +193,8 @@ def test_a_page_shows_what_a_command_prints_of_the_demo(page, begin, demo):
         (n, line)
         for n, block in enumerate(found)
         for line in commands(block)
-        if line.startswith(begin) and ("\n" in block.text.strip() or found[n + 1].language == "text")
+        if line.startswith(begin)
+        and ("\n" in block.text.strip() or found[n + 1].language == "text")
         and "-s " not in line
     )
     lines = [line for line in found[at].text.splitlines() if not line.startswith("$ ")]

@@ -386,8 +386,8 @@ class Component:
 
 
 def _line_before(config: Config) -> CrawlLine | None:
-    """Return the last line of a crawl in the default records, if there is one."""
-    if config.log_is_default and config.log is not None:
+    """Return the last line of a crawl in the records, if there is one."""
+    if config.log is not None:
         with suppress(OSError, RecordsError):
             return last_crawl_line(config.log)
     return None

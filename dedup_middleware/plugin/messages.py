@@ -8,9 +8,10 @@ from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import summary
+from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.engines import LAST_RESORT, LIBRARIES
-from dedup_middleware.stores.refusals import scrapy_dedup
+from dedup_middleware.stores.refusals import reset, scrapy_dedup
 from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _CHOOSING = ("DEDUP_STORE", "DEDUP_FINGERPRINT")
 
 
 def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[str]:
-    """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its default records."""
+    """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its records."""
     config = opened.config
     if opened.trouble:
         yield _in_pass_through(opened)
@@ -63,7 +64,10 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[s
             "Set it to a path to store them"
         )
     if before is not None:
-        yield from _other_store(config, before)
+        if config.log_is_default:
+            yield from _other_store(config, before)
+        if (other := other_extractor(config, before)) is not None:
+            yield other
     if opened.no_records:
         yield f"{opened.no_records} This crawl keeps no records"
         return
@@ -80,12 +84,31 @@ def _in_pass_through(opened: Resources) -> str:
 
 
 def _other_store(config: Config, before: CrawlLine) -> Iterator[str]:
-    if any(config.changed.get(name) != before.settings.get(name) for name in _CHOOSING):
+    if not _has_same_store(config, before):
         other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
         yield (
             f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
             "report mix the records of both. Set DEDUP_LOG to give each store its own records"
         )
+
+
+def _has_same_store(config: Config, before: CrawlLine) -> bool:
+    return all(config.changed.get(name) == before.settings.get(name) for name in _CHOOSING)
+
+
+def other_extractor(config: Config, before: CrawlLine) -> str | None:
+    """Return the warning that the crawl *before* filled the store by another extractor; ``None`` if it did not."""
+    name = "DEDUP_EXTRACTOR"
+    was = before.settings.get(name, SETTINGS[name].default)
+    is_same = config.spider in {None, before.spider} and _has_same_store(config, before)
+    # A dry run has not written to the store.
+    if not is_same or config.extractor == was or before.settings.get("DEDUP_ACTION") == Action.DRY_RUN.value:
+        return None
+    return (
+        f"{name} is {config.extractor!r}, and the last crawl with this store had {was!r}: pages count as changed whose "
+        f"text it chooses otherwise, and copies of stored pages may be kept. Set {was!r} again, or begin with a new "
+        f"store: {reset(config.store)}"
+    )
 
 
 def torn_feed(path: str) -> str:
@@ -239,4 +262,5 @@ def crawl_command(config: Config, *words: str) -> str:
     if config.log_is_default and config.log is not None and project is not None and project in config.log.parents:
         return scrapy_dedup(*words, spider=config.spider)
     store = None if config.store == "memory:" else config.store
-    return scrapy_dedup(*words, store=store, log=None if config.log is None else config.log.absolute())
+    log = None if config.log is None else config.log.absolute()
+    return scrapy_dedup(*words, store=store, log=log, key=config.key)

@@ -288,6 +288,6 @@ def _warning(not_checked: Counter[str], total: int, what: str, among_them: str =
         return None
     ((reason, most),) = not_checked.most_common(1)
     return (
-        f"{count} of {total} {what} were not checked for duplicates{among_them}. The most frequent reason: {reason} ({most}). "
-        f"What to do: {REMEDIES.get(reason, 'look it up in the documentation')}"
+        f"{count} of {total} {what} were not checked for duplicates{among_them}. The most frequent reason: {reason} "
+        f"({most}). What to do: {REMEDIES.get(reason, 'look it up in the documentation')}"
     )
