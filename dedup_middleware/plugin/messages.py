@@ -48,6 +48,8 @@ def at_start(opened: Resources) -> Iterator[str]:
 
 #: The settings that choose the store of a crawl.
 _CHOOSING = ("DEDUP_STORE", "DEDUP_FINGERPRINT")
+# Of those in the line of a crawl.
+_EXTRACTOR, _ACTION = "DEDUP_EXTRACTOR", "DEDUP_ACTION"
 
 
 def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[str]:
@@ -98,16 +100,15 @@ def _has_same_store(config: Config, before: CrawlLine) -> bool:
 
 def other_extractor(config: Config, before: CrawlLine) -> str | None:
     """Return the warning that the crawl *before* filled the store by another extractor; ``None`` if it did not."""
-    name = "DEDUP_EXTRACTOR"
-    was = before.settings.get(name, SETTINGS[name].default)
+    was = before.settings.get(_EXTRACTOR, SETTINGS[_EXTRACTOR].default)
     is_same = config.spider in {None, before.spider} and _has_same_store(config, before)
     # A dry run has not written to the store.
-    if not is_same or config.extractor == was or before.settings.get("DEDUP_ACTION") == Action.DRY_RUN.value:
+    if not is_same or config.extractor == was or before.settings.get(_ACTION) == Action.DRY_RUN.value:
         return None
     return (
-        f"{name} is {config.extractor!r}, and the last crawl with this store had {was!r}: pages count as changed whose "
-        f"text it chooses otherwise, and copies of stored pages may be kept. Set {was!r} again, or begin with a new "
-        f"store: {reset(config.store)}"
+        f"{_EXTRACTOR} is {config.extractor!r}, and the last crawl with this store had {was!r}: pages count as changed "
+        f"whose text it chooses otherwise, and copies of stored pages may be kept. Set {was!r} again, or begin with a "
+        f"new store: {reset(config.store)}"
     )
 
 
