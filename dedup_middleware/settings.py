@@ -26,7 +26,7 @@ from dedup_middleware.checks.table import CopyRules
 from dedup_middleware.common.urls import HostPattern, as_in_urls, without_secrets
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
-from dedup_middleware.fingerprints import FINGERPRINTERS, another
+from dedup_middleware.fingerprints import FINGERPRINTERS, another, names
 from dedup_middleware.model import Action, Reworded, Scope, Unchanged
 from dedup_middleware.stores import is_scheme, is_server, parse_uri, resolved_uri, uri_at
 from dedup_middleware.stores.engines import MEMORY, SERVERS, forms
@@ -178,7 +178,9 @@ def _path(value: Any) -> str:
 
 def as_fingerprint(value: str) -> str:
     """Return *value*, the name of a fingerprint or a method."""
-    return _valid(value, isinstance(value, str) and (another(value) is not None or value in FINGERPRINTERS))
+    if isinstance(value, str) and (another(value) is not None or value in FINGERPRINTERS):
+        return value
+    raise InvalidPartError(f"the names are {', '.join(names())}")
 
 
 def as_extractor(value: str) -> str:

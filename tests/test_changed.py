@@ -322,6 +322,7 @@ def test_changes_names_what_became_of_each_page(site, tmp_path, paper):
     urls = [*map(site.url, ("/0", "/1", "/2", "/new")), copy]
     steps = [{"url": url, "meta": {"handle_httpstatus_list": [404]}} for url in urls]
     logged(tmp_path, steps)
+    assert changes(tmp_path, "--since", "last") == changes(tmp_path)
     expected = {
         "new": {"/new", "/copy"},
         "changed": {"/1"},
@@ -407,3 +408,12 @@ def test_where_no_earlier_page_counts_it_is_not_known_what_has_changed(site, tmp
     assert "not compared 6\nunchanged 0" in shown.stdout
     assert "is not known" in shown.stderr
     assert "DEDUP_UNCHANGED=drop has no effect in this scope" in outcome.log
+
+
+def test_a_list_without_items_is_no_trouble(site, tmp_path, paper):
+    front = site.add("/front", "<title>Front</title><a href='/0'>page 0</a>")
+    for _ in range(2):
+        logged(tmp_path, [*paper(), {"url": front, "callback": "parse_rss"}])
+    shown = run_scrapy(tmp_path, "dedup", "changes", *kept(tmp_path))
+    assert "not compared 1 (1 without items)\nunchanged 5" in shown.stdout
+    assert shown.stderr == ""

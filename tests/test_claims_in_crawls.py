@@ -12,6 +12,8 @@ from prose import article, blog, several, story
 from sample_spiders import held
 from scrapy import signals
 
+from dedup_middleware.plugin.messages import originals_pending
+
 FATES = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
 FAILING = [
     "plain_raises",
@@ -247,3 +249,11 @@ def test_no_drop_rests_on_an_original_that_is_not_in_its_feed(site, crawl):
     there = json.loads((outcome.folder / "witness.json").read_text(encoding="utf8"))
     assert there == [True] * number
     assert "dedup/waits/given_up" not in outcome.stats
+
+
+def test_what_has_not_waited_needs_no_longer_wait():
+    """As in a crawl that passes through."""
+    numbers = {"kept/original_pending": 4, "verdict/duplicate": 9}
+    assert "4 of 13 copies" in originals_pending(numbers)
+    assert "Raise" not in originals_pending(numbers)
+    assert "Raise DOWNLOAD_TIMEOUT" in originals_pending(numbers | {"waits/given_up": 1})

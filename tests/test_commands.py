@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import pytest
 from crawling import Outcome, run_job, scrapy, store_uri, write_job
 from local_site import PATIENCE, Site
+from msgspec.structs import replace
 from prose import article, blog, story
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
@@ -230,6 +231,12 @@ class TestLog:
         write_log(tmp_path / "log", record("http://a/2", **kept))
         shown = run_here("log", "-s", "DEDUP_LOG=log", folder=tmp_path).out.splitlines()
         assert [line.split()[:2] for line in shown[:2]] == [["unchanged", "0.90"], ["items", "dropped"]]
+
+    def test_a_duplicate_without_items_has_what_became_of_its_links(self, tmp_path):
+        write_log(tmp_path / "log", replace(record("http://a/2"), outcome="links_last"))
+        shown = run_here("log", "-s", "DEDUP_LOG=log", folder=tmp_path).out.splitlines()
+        assert shown[0].startswith("links_last")
+        assert shown[1] == "    items     none, so nothing was dropped; the links of the page are followed last"
 
     def test_a_reader_that_has_enough_is_no_error(self, tmp_path):
         write_log(tmp_path / "log", *(record(f"http://a/{n}", evidence=["word " * 40] * 5) for n in range(1000)))

@@ -173,6 +173,10 @@ BAD = {
 
 
 class TestBadValues:
+    def test_the_names_of_fingerprints_are_in_the_error(self):
+        with pytest.raises(ConfigError, match=r"clauses, .*simhash, .*minhash"):
+            config(DEDUP_FINGERPRINT="simhsh")
+
     def test_every_setting_has_some(self):
         assert set(BAD) == set(SETTINGS)
 

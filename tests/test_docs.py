@@ -41,6 +41,16 @@ OWN_PROJECT = {"getting-started/quickstart.md", "zh/quickstart.md"}
 #: Files that blocks show lines of. Any other file of a block is written, and its page has a command that uses it.
 NOT_WRITTEN = {"settings.py", "spider.py"}
 QUICKSTART, ITS_TRANSLATION = sorted(OWN_PROJECT)
+#: The file with the output of the demo's crawl.
+OF_THE_CRAWL = "crawl.txt"
+#: Blocks that show what a command prints in the project of the demo: the page, and how the command above it begins.
+#: Lines may be left out, and so may what "…" stands for.
+SHOWN = [
+    ("how-to/try-it.md", "scrapy crawl news"),
+    ("how-to/try-it.md", "scrapy dedup tune --at"),
+    ("how-to/find-out-why.md", "scrapy dedup explain 'http://tidewick.example/article.php?id=peat'"),
+    ("deployment/look-after-a-store.md", "scrapy dedup store info"),
+]
 _FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -104,7 +114,9 @@ def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     for name in ("scrapy.cfg", "settings", "spiders", "pyproject.toml"):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, folder / name)
-    run_shell("scrapy crawl news", folder)
+    # One request after the other: what the pages show of this crawl does not depend on which of two answers first.
+    output = run_shell("scrapy crawl news -s CONCURRENT_REQUESTS=1", folder)
+    (folder / OF_THE_CRAWL).write_text(output, encoding="utf8")
     # The crawls of the pages need not be as long.
     with (folder / "settings" / "__init__.py").open("a", encoding="utf8") as file:
         file.write("CLOSESPIDER_PAGECOUNT = 15\n")
@@ -170,6 +182,33 @@ def test_the_blocks_of_a_page_run(page, demo, tmp_path):
                 shorter = re.sub(r"(dedup compare [^-\s]+)$", r"\1 --method bloom", command)
                 shorter = re.sub(r"(--sweep [^=]+=)(\d+)\.\.\S+", r"\1\2..\2", shorter)
                 run_shell(re.sub(r"\bURL\b", f"'{url}'", shorter), folder)
+
+
+@pytest.mark.research
+@pytest.mark.parametrize(("page", "begin"), SHOWN, ids=[command for _, command in SHOWN])
+def test_a_page_shows_what_a_command_prints_of_the_demo(page, begin, demo):
+    found = BLOCKS[page]
+    # The command and its output are in one block, or in two.
+    at, command = next(
+        (n, line)
+        for n, block in enumerate(found)
+        for line in commands(block)
+        if line.startswith(begin)
+        and ("\n" in block.text.strip() or found[n + 1].language == "text")
+        and "-s " not in line
+    )
+    lines = [line for line in found[at].text.splitlines() if not line.startswith("$ ")]
+    shown = lines or found[at + 1].text.splitlines()
+    is_crawl = command.startswith("scrapy crawl")
+    printed = (demo / OF_THE_CRAWL).read_text(encoding="utf8") if is_crawl else run_shell(command, demo)
+    ahead = iter([" ".join(line.split()) for line in printed.splitlines()])
+    missing = [line for line in shown if line and not any(map(_as_pattern(line).search, ahead))]
+    assert missing[:1] == [], printed
+
+
+def _as_pattern(line):
+    """Return the pattern of a *line* that a page shows, "…" for anything; it may end a line of the log."""
+    return re.compile(f"(^|: ){'.*'.join(map(re.escape, ' '.join(line.split()).split('…')))}$")
 
 
 def test_the_quickstart_has_the_same_code_in_both_languages():

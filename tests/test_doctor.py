@@ -48,7 +48,8 @@ def test_a_healthy_store_has_no_problem(crawled):
     status, findings = doctor(crawled)
     assert (status, problems(findings)) == (0, [])
     texts = "\n".join(finding["text"] for finding in findings)
-    assert "DEDUP_THRESHOLD = 0.8 (default)" in texts
+    for default in ("DEDUP_THRESHOLD = 0.8", "DEDUP_KEY = []", "DEDUP_DROPPED_AGE = 90"):
+        assert f"{default} (default)" in texts
     assert f"DEDUP_STORE = {store_uri(crawled)!r} (cmdline)" in texts
     assert "lxml" in texts
 

@@ -197,6 +197,7 @@ def test_a_release_is_no_request_and_its_line_names_the_cause(site, tmp_path, se
     assert outcome.stats["dedup/items/released"] == outcome.stats["item_scraped_count"] == 1
     requests = ("downloader/", "scheduler/", "response_received_count")
     assert {n: v for n, v in outcome.stats.items() if n.startswith(requests) and v} == {}
+    assert "No dropped item is stored. Released items leave the store." in dedup(tmp_path, "dropped").err
     (line,) = [line for line in outcome.log.splitlines() if " released: " in line]
     assert line.endswith("dedup: 1 stored item was released: `scrapy dedup allow` was run")
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,17 @@ def test_a_crawl_outside_of_any_project_names_the_command_that_reads_its_log(sit
     (line,) = [line for line in outcome.log.splitlines() if "  list the duplicates  " in line]
     said = dedup(tmp_path, *line.split()[5:], env=env)
     assert "/b" in said.stdout, said
+    assert "DEDUP_KEY" not in line
+
+
+def test_the_command_that_reads_a_log_has_the_key_of_its_items(site, tmp_path):
+    env = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    outcome = crawled(tmp_path / "crawl", site, env=env, DEDUP_KEY={"Offer": ["sku"]})
+    (line,) = [line for line in outcome.log.splitlines() if "  list the duplicates  " in line]
+    words = shlex.split(line)
+    assert words[-2:] == ["-s", 'DEDUP_KEY={"Offer": ["sku"]}']
+    said = dedup(tmp_path, *words[words.index("log") :], env=env)
+    assert said.returncode == 0, said
 
 
 def test_with_a_jobdir_the_store_is_inside_of_it(site, tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from test_commands import run_here, write_log
 
 from dedup_middleware.records.crawl_lines import CrawlLine
-from dedup_middleware.records.file import Record, RecordedChanges, Records
+from dedup_middleware.records.file import Record, RecordedChanges, RecordLog, Records
 from dedup_middleware.report import page
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import gather
@@ -229,6 +230,8 @@ class TestCrawls:
         assert [text[:18] for text in (gone, changed)] == ["http://a.test/gone", "http://a.test/1pri"]
         assert texts(started, f"{rows} ins") == ["25", "ten", f"New {SCRIPT}."]
         assert texts(started, f"{rows} del") == ["20", "nine", "Old."]
+        # In the order of the table above: before, and now.
+        assert texts(started, f"{rows} p:first-child :is(ins, del)") == ["20", "nine", "Old."]
         # Over several crawls, each page once.
         before = "const [, before] = document.querySelectorAll('#changes select'); before.value = arguments[0];"
         for crawl in ("2", "1"):
@@ -516,7 +519,35 @@ class TestScores:
         assert browser.run(FOUND) > found
 
 
+def test_a_related_page_that_is_dropped_as_unchanged_is_no_duplicate(started, tmp_path):
+    base = Record("2026-11-18T06:00:00.000+00:00", "news", "one", "http://a.test/2", "related", "kept", items_kept=1)
+    base = replace(base, reason="extra_text", original_url="http://a.test/1", score=0.9, title="Two")
+    with closing(RecordLog(tmp_path / "log.jsonl")) as log:
+        log.append(base)
+        again = replace(base, crawl="two", verdict="unchanged", outcome="dropped", items_kept=0, items_dropped=1)
+        log.append(again)
+    started.open(report_of(log.path))
+    click(started, "#near .open")
+    started.wait(IS_SHOWN)
+    facts = dict(zip(texts(started, "#pair dt"), texts(started, "#pair dd"), strict=True))
+    assert (facts["Outcome"], "Kept because" in facts) == ("dropped: unchanged since it was kept", False)
+    assert facts["Kept at first because"]
+    assert "allow" not in texts(started, "#pair .actions")[0]
+
+
 class TestClusters:
+    def test_a_cluster_has_the_title_of_its_host(self, started, tmp_path):
+        """The records have none of an original."""
+        base = Record("2026-11-18T06:00:00.000+00:00", "news", "one", "http://a.test/print", "duplicate", "dropped")
+        base = replace(base, original_url="http://a.test/1", score=1.0, bytes=985, title="Old bridge closes")
+        with closing(RecordLog(tmp_path / "log.jsonl")) as log:
+            log.append(base)
+            for host in "bc":
+                log.append(replace(base, url=f"http://{host}.test/1", title="Bridge to close", bytes=0))
+        started.open(report_of(log.path))
+        assert texts(started, "#clusters summary .title") == ["Old bridge closes"]
+        assert texts(started, ".tile.bytes strong") == ["985 bytes"]
+
     def test_items_with_keys_are_clusters_by_key(self, started, tmp_path):
         lists = [f"http://shop.test/list/{n}" for n in range(3)]
         page = Record("2026-11-18T06:00:00.000+00:00", "shop", "one", lists[0], "unchecked", reason="items_have_keys")

@@ -119,6 +119,21 @@ def test_two_stores_in_one_default_log_are_named(site, tmp_path):
     assert "Set DEDUP_LOG to give each store its own records" in line
 
 
+def test_another_extractor_on_a_store_is_one_warning(site, tmp_path):
+    url = site.add("/a", article("A", story(1)))
+    problems = []
+    for extractor in ("weighted-dom", "tags", "tags"):
+        settings = {"DEDUP_EXTRACTOR": extractor, "DEDUP_LOG": str(tmp_path / "kept.jsonl")}
+        command = write_job(tmp_path, SPIDER, settings=settings, urls=url, afresh=True)
+        problems.append(run_job(tmp_path, command).problems)
+    assert (problems[0], problems[2]) == ([], [])
+    (line,) = problems[1]
+    assert "DEDUP_EXTRACTOR is 'tags', and the last crawl with this store had 'weighted-dom'" in line
+    assert "Set 'weighted-dom' again, or begin with a new store: `scrapy dedup store reset -s DEDUP_STORE=" in line
+    found = run_scrapy(tmp_path, "dedup", "doctor", "-s", "DEDUP_EXTRACTOR=density").stdout
+    assert "DEDUP_EXTRACTOR is 'density'" in found
+
+
 def rss(stories):
     items = "".join(f"<item><title>{n}</title><description>{story(n)[0]}</description></item>" for n in stories)
     return Answer(f"<rss><channel>{items}</channel></rss>", headers={"Content-Type": "application/rss+xml"})

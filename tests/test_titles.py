@@ -3,7 +3,9 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from prose import story
 
+from dedup_middleware import Deduplicator
 from dedup_middleware.checks.naming import name_of, title_edits
 from dedup_middleware.checks.table import Kind
 from dedup_middleware.text.titles import parts
@@ -61,6 +63,21 @@ def test_the_names_of_a_site_are_no_part_of_it(title, host, expected):
 )
 def test_how_two_titles_differ(name, other, kinds):
     assert [edit.kind for edit in title_edits(name, [other])] == kinds
+
+
+def test_another_title_is_shown_as_it_is_written():
+    """Also a word of it that a site is called by: the name of a town."""
+    with Deduplicator() as dedup:
+        for n, name in enumerate(("First", "Second", "Third", "Fourth", "Fifth", "Sixth")):
+            dedup.add(f"http://a.example/{n}", article(name, story(n), site="Wend Courier"))
+        dedup.add("http://a.example/bridge", article("Old bridge closes for nine weeks", story(9), site="Wend Courier"))
+        found = dedup.add("http://b.example/1", article("Bridge over the Wend to close", story(9), site="Partner News"))
+    assert found.reason == "other_title"
+    assert found.difference[-1] == "Bridge over the Wend to close (not Old bridge closes for nine weeks)"
+
+
+def article(title, text, *, site):
+    return f"<title>{title} | {site}</title><h1>{title}</h1>{''.join(f'<p>{each}</p>' for each in text)}"
 
 
 @given(st.text())

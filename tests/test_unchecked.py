@@ -11,7 +11,7 @@ from test_commands import run_here
 from test_nothing_is_lost import closing_server
 
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.counts import MIN_PAGES, NOT_COUNTED, REMEDIES, mostly_unchecked
+from dedup_middleware.records.counts import MIN_PAGES, NOT_COUNTED, REMEDIES, mostly_unchecked, summary
 
 #: Between a short and a long story.
 MAX_BYTES = 2_000
@@ -138,6 +138,15 @@ def test_few_pages_are_no_problem():
     assert mostly_unchecked({}) is None
     assert mostly_unchecked({"unchecked/truncated_response": most, "pages": half}) is None
     assert mostly_unchecked({"unchecked/truncated_response": most, "pages": half - 1}) is not None
+
+
+def test_the_warning_counts_as_the_summary_does_and_names_the_key_of_a_shop():
+    numbers = {"unchecked/too_little_text": 11, "unchecked/other_content_type": 2, "lists": 1, "pages": 18}
+    counted = dict(summary(numbers))
+    warning = mostly_unchecked(numbers)
+    assert (counted["  unchecked"], counted["  list pages (no items)"]) == (12, 1)
+    assert warning.startswith("13 of 18 pages were not checked for duplicates, 1 of them a list page. ")
+    assert "set DEDUP_KEY" in warning
 
 
 def test_every_reason_that_stats_count_has_a_remedy():

@@ -229,8 +229,9 @@ class Prover:
             return
         urls = subject.page.url, there.page.url
         site = _Site([*map(self.lookup.shown_on, urls)], {*map(titles.row_of, here.site_names)}, relation)
+        # By what a name is without the site's words: as it is written.
         ours, theirs = (
-            [*filter(None, (site.bare(name, host_of(url)) for name in each))]
+            {bare: name for name in each if (bare := site.bare(name, host_of(url)))}
             for each, url in zip(names, urls, strict=True)
         )
         if _has_same_headline(ours, theirs):
@@ -243,7 +244,10 @@ class Prover:
             for edit in title_edits(name, theirs):
                 if edit.there or not there.tells(edit.here):
                     is_about = edit.kind is not Kind.HEADLINE or _is_about(name, there.lines)
-                    yield edit if is_about else edit._replace(kind=Kind.TITLE)
+                    kind = edit.kind if is_about else Kind.TITLE
+                    # A title as a whole is shown with the words that are the site's.
+                    own, other_name = (edit.here, edit.there) if edit.line else (ours[name], theirs[edit.there])
+                    yield Edit(kind, own, other_name, edit.line)
 
     # --- short values
 

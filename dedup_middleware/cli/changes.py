@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.cli.options import HOST, Subcommand, option
 from dedup_middleware.common.permissions import whole_file
 from dedup_middleware.records.crawl_changes import CHANGED, KINDS, NOT_COMPARED, UNCHANGED, changes_since
-from dedup_middleware.records.file import TEXT, crawl_lines
+from dedup_middleware.records.file import LAST, TEXT, crawl_lines
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.terminal import plural, tell
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _EXPORT = b'{"change": "'
 _NOT_COMPARED = (
     "Whether the pages that were not compared have changed is not known: a crawl that overwrites its feed (-O), or has "
-    "DEDUP_SCOPE = 'crawl', compares no page with an earlier crawl, and pages without items are not stored."
+    "DEDUP_SCOPE = 'crawl', compares no page with an earlier crawl, and unchecked pages are not compared."
 )
 
 
 def run(call: Call) -> None:
     """Print what became of each page, or write it into a file."""
     opts = call.opts
-    found = [*changes_since(call.log, opts.since, call.wanted)]
+    found = [*changes_since(call.log, None if opts.since == LAST else opts.since, call.wanted)]
     if not all(line.has_new for line in crawl_lines(call.log)):
         tell("DEDUP_LOG leaves out new pages (new=0): they are missing here.")
     if opts.output is not None:
@@ -41,7 +41,7 @@ def run(call: Call) -> None:
         tell(f"Wrote {plural(len(found), 'page')} to {opts.output}.")
     else:
         call.show_each(found if opts.json else [found], _text, _line)
-    if any(change.kind == NOT_COMPARED for change in found):
+    if any(change.kind == NOT_COMPARED and change.has_items for change in found):
         tell(_NOT_COMPARED)
 
 
@@ -63,9 +63,11 @@ def _line(change: PageChange) -> str:
 def _text(found: Iterable[PageChange]) -> str:
     """Return the changes for a person: a heading for each kind with its number of pages, and below it the pages."""
     counts: Counter[str] = Counter()
+    without_items = 0
     shown: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for change in found:
         counts[change.kind] += 1
+        without_items += not change.has_items and change.kind == NOT_COMPARED
         url = change.url if change.moved_from is None else f"{change.moved_from} -> {change.url}"
         url = f"{change.key} {url}" if change.key else url
         if change.kind not in {UNCHANGED, NOT_COMPARED}:
@@ -74,7 +76,8 @@ def _text(found: Iterable[PageChange]) -> str:
             shown[change.kind].append(f"  {one_line(url + copy)}")
         if change.kind == CHANGED and change.record is not None:
             shown[change.kind] += [f"    {line}" for line in change_lines(change.record.changes)]
-    return "\n".join(line for kind in KINDS for line in (f"{kind} {counts[kind]}", *shown[kind]))
+    more = {NOT_COMPARED: f" ({without_items} without items)"} if without_items else {}
+    return "\n".join(line for kind in KINDS for line in (f"{kind} {counts[kind]}{more.get(kind, '')}", *shown[kind]))
 
 
 def change_lines(changes: RecordedChanges | None) -> list[str]:
@@ -93,7 +96,7 @@ COMMAND = Subcommand(
     ("changes", "changes --since 3f2a9c81d0b4 --host example.org", "changes -o changes.jsonl"),
     (
         HOST,
-        option("--since", metavar="CRAWL", help="compare with this crawl (default: the one before the last)"),
+        option("--since", metavar="CRAWL", help="compare with this crawl (default or last: the one before the last)"),
         option("-o", dest="output", metavar="FILE", help="write JSON Lines into this file"),
     ),
 )

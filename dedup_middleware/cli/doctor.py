@@ -31,9 +31,18 @@ from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index.shared import index_for_command
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.feeds import place_of
+from dedup_middleware.plugin.messages import other_extractor
 from dedup_middleware.plugin.spider_middleware import DropLogFormatter
 from dedup_middleware.records.counts import OF_ITEMS, OF_PAGES, REMEDIES, Counts, unchecked
-from dedup_middleware.records.file import LAST, RecordFilter, Records, crawl_named, last_line, log_exists
+from dedup_middleware.records.file import (
+    LAST,
+    RecordFilter,
+    Records,
+    crawl_named,
+    last_crawl_line,
+    last_line,
+    log_exists,
+)
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.stores import default_backend, parse_uri, refusals, store_exists
 from dedup_middleware.stores.engines import ENGINES, LAST_RESORT, LIBRARIES
@@ -216,7 +225,12 @@ def _settings(settings: BaseSettings, config: Config) -> Iterator[Finding]:
 def _as_set(value: Any) -> Any:
     """Return *value* of a configuration as a settings file has it."""
     if isinstance(value, timedelta):
-        return f"{value / timedelta(days=1):g} days"
+        days = value / timedelta(days=1)
+        return int(days) if days == int(days) else days
+    if isinstance(value, dict):
+        # Without names by class, DEDUP_KEY is a list.
+        names = {kind: [*fields] for kind, fields in value.items()}
+        return names if any(names) else names.get("", [])
     if isinstance(value, tuple):
         return [each.pattern if isinstance(each, re.Pattern) else each for each in value]
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
@@ -301,6 +315,9 @@ def _records(config: Config) -> Iterator[Finding]:
             with progress("reading the records"):
                 counts = Counts(Records(log, RecordFilter(crawl=crawl_named(log, LAST))))
         yield Finding(OK, "records", f"{log}, {log.stat().st_size / 2**20:.1f} MB")
+        before = last_crawl_line(log)
+        if before is not None and (other := other_extractor(config, before)) is not None:
+            yield Finding(NOTE, "settings", other)
         for what, (_, of) in (("page", OF_PAGES), ("item", OF_ITEMS)):
             for reason, count in unchecked(counts.numbers, of).most_common():
                 text = f"the last crawl did not check {plural(count, what)}: {reason}"

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _FIELDS = ("time", "spider", "crawl", "url", "original_url", "score", "type")
 _STDOUT = "stdout:"
+_RELEASED = "Released items leave the store."
 _REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
 
@@ -62,7 +63,11 @@ def run(call: Call) -> int:
             return 0
         is_chosen = wanted != RecordFilter()
         is_alone = opts.url and wanted == RecordFilter(url=wanted.url)
-        tell(_why_none(config, opts.url) if is_alone else f"No {'such ' * is_chosen}dropped item. {_REMOVED}")
+        tell(
+            _why_none(config, opts.url)
+            if is_alone
+            else f"No {'such ' * is_chosen}dropped item is stored. {_RELEASED} {_REMOVED}"
+        )
         return NOTHING_FOUND if is_chosen else 0
 
 

@@ -252,6 +252,8 @@ def record_text(record: Record) -> str:
 def _details(record: Record) -> Iterator[tuple[str, str | None]]:
     if record.verdict == VerdictKind.UNCHANGED and record.outcome != Outcome.KEPT:
         yield "items", record.outcome
+    if record.outcome == Outcome.LINKS_LAST:
+        yield "items", "none, so nothing was dropped; the links of the page are followed last"
     yield "key", record.key
     yield "was at", record.moved_from
     yield "original", record.original_url if record.original_url is None else record.original_url or NO_PAGE

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 _ORDER, _PROCESSOR = 100, "queryRemoval"
 # An empty line, which is nothing in JSON, marks a file of ours: the format has no place for a name.
 _EXPORT = b"[\n\n"
+_NONE = (
+    "No URL rule found yet. A rule needs two texts on one form of URL, each of them at two URLs that differ in the "
+    "same part. A word in the path belongs to the form: /story/ferry?sid=1 and /story/bridge?sid=1 have two forms, and "
+    "/story/17?sid=1 and /story/18?sid=1 have one."
+)
 _WITH_TEXT = {kind.value for kind in VerdictKind} - {VerdictKind.UNCHECKED.value, VerdictKind.GONE.value}
 
 
@@ -65,7 +70,7 @@ def run(call: Call) -> None:
         _export(found, Path(opts.export))
         return
     if not found and not opts.json:
-        print("No duplicate differs from its original in the same part of the URL for two texts.")
+        print(_NONE)
     call.show_each(found, _text, lambda rule: json.dumps(_as_dict(rule)))
 
 

@@ -122,6 +122,11 @@ def another(choice: str) -> Any | None:
     return room if room is not None and room.chosen(choice) else None
 
 
+def names() -> list[str]:
+    """Return all values of ``DEDUP_FINGERPRINT``, without options of methods."""
+    return [*FINGERPRINTERS.names(), *import_module(_ANNEX).METHODS.names()]
+
+
 def fingerprinter(name: str) -> type[Fingerprinter]:
     """Return the class of fingerprints called *name*; :class:`ConfigError` if it is unknown or incomplete.
 

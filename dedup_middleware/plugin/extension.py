@@ -106,7 +106,7 @@ class DedupExtension(SharedState):
         self._warn_of_gaps()
         config = read_config(settings, spider)
         before = None
-        if config.log_is_default and config.log is not None:
+        if config.log is not None:
             with suppress(OSError, RecordsError):
                 before = last_crawl_line(config.log)
         opened = self.opened = await open_for_crawl(config, sleep)

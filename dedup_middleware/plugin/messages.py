@@ -8,9 +8,10 @@ from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.model import Action, Scope, Unchanged
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import summary
+from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.engines import LAST_RESORT, LIBRARIES
-from dedup_middleware.stores.refusals import scrapy_dedup
+from dedup_middleware.stores.refusals import reset, scrapy_dedup
 from dedup_middleware.text.terminal import plural
 
 if TYPE_CHECKING:
@@ -47,10 +48,12 @@ def at_start(opened: Resources) -> Iterator[str]:
 
 #: The settings that choose the store of a crawl.
 _CHOOSING = ("DEDUP_STORE", "DEDUP_FINGERPRINT")
+# Of those in the line of a crawl.
+_EXTRACTOR, _ACTION = "DEDUP_EXTRACTOR", "DEDUP_ACTION"
 
 
 def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[str]:
-    """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its default records."""
+    """Yield how the crawl differs from what was set, and from the crawl that wrote *before* to its records."""
     config = opened.config
     if opened.trouble:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
@@ -66,7 +69,10 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[s
             "Set it to a path to store them"
         )
     if before is not None:
-        yield from _other_store(config, before)
+        if config.log_is_default:
+            yield from _other_store(config, before)
+        if (other := other_extractor(config, before)) is not None:
+            yield other
     if opened.no_records:
         yield f"{opened.no_records} This crawl keeps no records"
         return
@@ -75,12 +81,30 @@ def warnings_at_start(opened: Resources, before: CrawlLine | None) -> Iterator[s
 
 
 def _other_store(config: Config, before: CrawlLine) -> Iterator[str]:
-    if any(config.changed.get(name) != before.settings.get(name) for name in _CHOOSING):
+    if not _has_same_store(config, before):
         other = ", ".join(f"{name}={before.settings[name]}" for name in _CHOOSING if name in before.settings)
         yield (
             f"the last crawl that wrote to {config.log} had another store ({other or 'the default one'}): commands and "
             "report mix the records of both. Set DEDUP_LOG to give each store its own records"
         )
+
+
+def _has_same_store(config: Config, before: CrawlLine) -> bool:
+    return all(config.changed.get(name) == before.settings.get(name) for name in _CHOOSING)
+
+
+def other_extractor(config: Config, before: CrawlLine) -> str | None:
+    """Return the warning that the crawl *before* filled the store by another extractor; ``None`` if it did not."""
+    was = before.settings.get(_EXTRACTOR, SETTINGS[_EXTRACTOR].default)
+    is_same = config.spider in {None, before.spider} and _has_same_store(config, before)
+    # A dry run has not written to the store.
+    if not is_same or config.extractor == was or before.settings.get(_ACTION) == Action.DRY_RUN.value:
+        return None
+    return (
+        f"{_EXTRACTOR} is {config.extractor!r}, and the last crawl with this store had {was!r}: pages count as changed "
+        f"whose text it chooses otherwise, and copies of stored pages may be kept. Set {was!r} again, or begin with a "
+        f"new store: {reset(config.store)}"
+    )
 
 
 def of_feeds(*, torn: Iterable[str], pipes: Iterable[str]) -> Iterator[str]:
@@ -178,11 +202,14 @@ def originals_pending(numbers: Mapping[str, int]) -> str:
     copies = pending + numbers.get("verdict/duplicate", 0)
     if not pending or 10 * pending < copies:
         return ""
-    # For most there was no room; or they have waited in vain.
-    if 2 * numbers.get("waits/no_room", 0) > numbers.get("waits/given_up", 0):
+    given_up = numbers.get("waits/given_up", 0)
+    # For most there was no room; or they have waited in vain; or none has waited, as where nothing is dropped.
+    if 2 * numbers.get("waits/no_room", 0) > given_up:
         remedy = "Raise SCRAPER_SLOT_MAX_ACTIVE_SIZE: the responses of pages that wait take at most so many bytes"
-    else:
+    elif given_up:
         remedy = "Raise DOWNLOAD_TIMEOUT, for which a copy waits, or let items spend less time in the pipelines"
+    else:
+        remedy = "None of them has waited for that, and all were kept"
     return (
         f"{pending} of {copies} copies were not treated as duplicates, because items of their originals were in the "
         f"pipelines. {remedy}"
@@ -226,4 +253,5 @@ def crawl_command(config: Config, *words: str) -> str:
     if config.log_is_default and config.log is not None and project is not None and project in config.log.parents:
         return scrapy_dedup(*words, spider=config.spider)
     store = None if config.store == "memory:" else config.store
-    return scrapy_dedup(*words, store=store, log=None if config.log is None else config.log.absolute())
+    log = None if config.log is None else config.log.absolute()
+    return scrapy_dedup(*words, store=store, log=log, key=config.key)

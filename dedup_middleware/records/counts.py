@@ -242,8 +242,8 @@ REMEDIES: dict[str, str] = {
     "with </body> or </html>",
     Reason.NESTED_TOO_DEEPLY: "look for elements that the site does not close",
     Reason.UNREADABLE_ITEM: "check the fields of the items: reading them raises an exception",
-    Reason.TOO_LITTLE_TEXT: "if a browser shows more text, render the pages, for example with scrapy-playwright; lists "
-    "of links need no check",
+    Reason.TOO_LITTLE_TEXT: "if their items have a number or name of their own, as products do, set DEDUP_KEY; if a "
+    "browser shows more text, render the pages, for example with scrapy-playwright; lists of links need no check",
     Reason.NO_FEATURES: "choose another DEDUP_FINGERPRINT",
     Reason.STILL_LEARNING: "crawl again with the same store: later copies of these pages are found then",
     Reason.STORE_FAILED: "see the error above in Scrapy's log, and run `scrapy dedup doctor`",
@@ -257,10 +257,12 @@ def mostly_unchecked(numbers: Mapping[str, int]) -> str | None:
 
     Unchecked pages are kept: where they are most of a crawl, the plugin has next to no effect.
     """
-    not_checked = unchecked(numbers)
-    not_checked[_LITTLE_TEXT] += numbers.get("lists", 0)
+    not_checked, lists = unchecked(numbers), numbers.get("lists", 0)
+    not_checked[_LITTLE_TEXT] += lists
     counted = numbers.get("pages", 0) - sum(numbers.get(f"unchecked/{reason}", 0) for reason in NOT_COUNTED)
-    if (pages := _warning(not_checked, counted, "pages")) is not None:
+    # The summary has the lists in a line of their own.
+    among_them = f", {lists} of them {'a list page' if lists == 1 else 'list pages'}" if lists else ""
+    if (pages := _warning(not_checked, counted, "pages", among_them)) is not None:
         return pages
     # An error has reported a store that failed.
     reasons = (reason for reason in Reason if reason is not Reason.STORE_FAILED)
@@ -268,12 +270,12 @@ def mostly_unchecked(numbers: Mapping[str, int]) -> str | None:
     return _warning(items, numbers.get("items/kept", 0) + numbers.get("items/dropped", 0), "items")
 
 
-def _warning(not_checked: Counter[str], total: int, what: str) -> str | None:
+def _warning(not_checked: Counter[str], total: int, what: str, among_them: str = "") -> str | None:
     count = not_checked.total()
     if total < MIN_PAGES or 2 * count <= total:
         return None
     ((reason, most),) = not_checked.most_common(1)
     return (
-        f"{count} of {total} {what} were not checked for duplicates. The most frequent reason: {reason} ({most}). "
-        f"What to do: {REMEDIES.get(reason, 'look it up in the documentation')}"
+        f"{count} of {total} {what} were not checked for duplicates{among_them}. The most frequent reason: {reason} "
+        f"({most}). What to do: {REMEDIES.get(reason, 'look it up in the documentation')}"
     )

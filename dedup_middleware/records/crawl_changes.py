@@ -39,6 +39,8 @@ class PageChange:
     """Where it was before, if it has moved."""
     key: str = ""
     """The key of an item that has one; then `url` is that of its page."""
+    has_items: bool = True
+    """Whether a page that was not compared gave an item: without one, it is not stored."""
 
 
 @dataclass(slots=True)
@@ -82,7 +84,8 @@ class _Span:
         elif now is None or GONE in {kind, now.kind} or (kind == CHANGED and not is_new):
             moved_from = None if now is None or kind == GONE else now.moved_from
             shown = None if kind in _AS_BEFORE else record
-            self.after[url] = PageChange(record.url, kind, shown, moved_from, record.key)
+            has_items = bool(record.items_kept or record.items_dropped)
+            self.after[url] = PageChange(record.url, kind, shown, moved_from, record.key, has_items)
 
     def _kind_of(self, record: Record, *, compares: bool) -> str:
         # The store may have a page that the records have not: those of new pages may be left out.

@@ -5,6 +5,7 @@ A store is named by its URI, so that the remedy can be copied.
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from dedup_middleware.errors import (
 from dedup_middleware.stores.engines import ENGINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 ANOTHER = "set DEDUP_STORE to another store"
@@ -130,8 +131,17 @@ class translated:  # noqa: N801 - a context, as those of contextlib; as a genera
                 raise ours from error
 
 
-def scrapy_dedup(*words: str, spider: str | None = None, store: str | None = None, log: Path | None = None) -> str:
-    """Return the command ``scrapy dedup WORDS`` for a shell, on this *store* (a URI) and *log* or the *spider*'s."""
+def scrapy_dedup(
+    *words: str,
+    spider: str | None = None,
+    store: str | None = None,
+    log: Path | None = None,
+    key: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """Return the command ``scrapy dedup WORDS`` for a shell, on this *store* (a URI) and *log* or the *spider*'s.
+
+    *key*, if there is one, is the DEDUP_KEY that their items have.
+    """
     parts = [*words]
     if spider is not None:
         parts += ["--spider", spider]
@@ -140,4 +150,7 @@ def scrapy_dedup(*words: str, spider: str | None = None, store: str | None = Non
         parts += ["-s", f"DEDUP_STORE={named(store)}"]
     if log is not None:
         parts += ["-s", f"DEDUP_LOG={log}"]
+    if key:
+        names = key[""] if key.keys() == {""} else key
+        parts += ["-s", f"DEDUP_KEY={json.dumps(names, ensure_ascii=False)}"]
     return shlex.join(["scrapy", "dedup", *parts])

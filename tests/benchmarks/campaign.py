@@ -51,6 +51,7 @@ from prose import article, blog, several, story, zh_story
 from redis_server import RedisServer
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
 #: Seconds for one crawl of a few pages, on a busy machine.

@@ -71,10 +71,12 @@ function moreButton(n, more) {
   return make("button", { type: "button", onclick: more }, word("show_more", { n }));
 }
 
-/** Return the title that most of the pairs `members` have: the log has none of their original. */
+/** Return the title that most of the pairs `members` have, those on its host if there are any: the log has none of the original. */
 function titleOf(members) {
+  const host = pairs.hosts_of_originals[pairs.columns.original[members[0]]];
+  const own = members.filter((n) => valueOf("host", n) === host);
   const counts = new Map();
-  for (const n of members) counts.set(valueOf("title", n), (counts.get(valueOf("title", n)) ?? 0) + 1);
+  for (const n of own.length ? own : members) counts.set(valueOf("title", n), (counts.get(valueOf("title", n)) ?? 0) + 1);
   return [...counts].reduce((best, each) => (each[1] > best[1] ? each : best))[0];
 }
 

@@ -261,8 +261,9 @@ function renderChangedPages(place, { crawls: { list, changed } }) {
     link(url),
     ...(from || texts.length || isOtherwise ? [] : [" ", make("span", { class: "quiet" }, word("changes_gone"))]),
     make("div", { class: "sides" }, ...texts.map((row) => {
-      const [other, one] = row.map((text) => text === null ? null : sentenceOf(["", text]));
-      return textRow({ one, other }).element;
+      // As the table above: what was, and then what is.
+      const [one, other] = row.map((text) => text === null ? null : sentenceOf(["", text]));
+      return textRow({ one, other }, ["del", "ins"]).element;
     })),
     isOtherwise ? make("span", { class: "quiet" }, word("changes_otherwise")) : null,
   ].filter(Boolean);

@@ -120,11 +120,16 @@ function pairHead(n, list) {
   );
 }
 
+/** Return whether the page of the pair `n` was kept once, and is dropped now because it has not changed since. */
+function isUnchanged(n) {
+  return n >= pairs.shown && valueOf("outcome", n) === "dropped";
+}
+
 function pairFacts(n, details) {
   const facts = [
     ["score", scored(pairs.columns.score[n])],
-    [n < pairs.shown ? "reason" : "differs", named("reasons", valueOf("reason", n))],
-    ["outcome", named("outcomes", valueOf("outcome", n))],
+    [n < pairs.shown ? "reason" : isUnchanged(n) ? "differed" : "differs", named("reasons", valueOf("reason", n))],
+    ["outcome", isUnchanged(n) ? word("pair_unchanged") : named("outcomes", valueOf("outcome", n))],
     ["time", visible(valueOf("time", n)).replace("T", " ")],
     ["crawl", isolated(valueOf("crawl", n))],
     ["pair_size", size(details.bytes)],
@@ -134,7 +139,8 @@ function pairFacts(n, details) {
 }
 
 function pairBody(n, details) {
-  const allow = ["dropped", "links_last"].includes(valueOf("outcome", n)) ? allowCommand(commands.allow, valueOf("url", n)) : null;
+  const mayAllow = !isUnchanged(n) && ["dropped", "links_last"].includes(valueOf("outcome", n));
+  const allow = mayAllow ? allowCommand(commands.allow, valueOf("url", n)) : null;
   const labelled = labelButtons(n);
   const parts = [
     make(
@@ -171,7 +177,7 @@ function textKeys() {
 
 /** Return the sentences of both texts in rows; each run of rows without a difference is preceded by their number. */
 function textRows(page, original) {
-  const rows = aligned(page, original).map(textRow);
+  const rows = aligned(page, original).map((row) => textRow(row));
   const shown = [];
   rows.forEach((row, place) => {
     if (row.isSame && !rows[place - 1]?.isSame) {
@@ -183,7 +189,8 @@ function textRows(page, original) {
   return shown;
 }
 
-function textRow({ one, other }) {
+/** Return two sentences side by side; `marks` are the elements of what only the left one, or the right one, has. */
+function textRow({ one, other }, marks = ["ins", "del"]) {
   const cell = (name, ...content) => make("p", { class: name }, ...content.map((part) => (part instanceof Node ? part : make("bdi", {}, part))));
   const written = (sentence) => sentence.words.map(({ text, space }) => text + space).join("");
   const row = (isSame, ...cells) => ({ isSame, element: make("div", { class: isSame ? "same" : "different" }, ...cells) });
@@ -191,12 +198,12 @@ function textRow({ one, other }) {
     if (one.key === other.key) return row(true, cell("", written(one)), cell("", written(other)));
     const runs = runsOf(one, other);
     const isSame = one.mark === "=" && other.mark === "=";
-    const marked = (side) => make("bdi", {}, ...runs[side].flatMap(({ text, space, isOwn }) => [isOwn ? make(side ? "del" : "ins", {}, text) : text, space]));
+    const marked = (side) => make("bdi", {}, ...runs[side].flatMap(({ text, space, isOwn }) => [isOwn ? make(marks[side], {}, text) : text, space]));
     return row(isSame, cell("", marked(0)), cell("", marked(1)));
   }
   const sentence = one ?? other;
   const isElsewhere = "=~".includes(sentence.mark) && sentence.mark !== "";
-  const alone = isElsewhere ? cell("moved", written(sentence)) : cell("", make(one ? "ins" : "del", {}, make("bdi", {}, written(sentence))));
+  const alone = isElsewhere ? cell("moved", written(sentence)) : cell("", make(marks[one ? 0 : 1], {}, make("bdi", {}, written(sentence))));
   return row(sentence.mark === "=", ...(one ? [alone, cell("none")] : [cell("none"), alone]));
 }
 

@@ -86,7 +86,8 @@ function size(bytes) {
   let unit = 0;
   for (; bytes >= 1000 && unit < units.length - 1; unit += 1) bytes /= 1000;
   const digits = { maximumFractionDigits: bytes < 10 && unit ? 1 : 0 };
-  return numberFormat({ style: "unit", unit: units[unit], unitDisplay: "short", ...digits }).format(bytes);
+  // A byte has no sign of its own in the short form, and no plural.
+  return numberFormat({ style: "unit", unit: units[unit], unitDisplay: unit ? "short" : "long", ...digits }).format(bytes);
 }
 
 /** Return the seconds since 1970 as a day, and as a time of day where `span` seconds are less than one. */
