@@ -242,8 +242,8 @@ def test_an_item_whose_markup_has_changed_is_kept(tmp_path, paper, was, now):
     found = stepped(tmp_path, steps(now), **DROP)
     assert len(found.kept) == 5
     changes = [record["changes"] for record in found.records if record.get("verdict") == "changed"]
-    # Where no sentence shows it, the field is named.
-    assert [change_lines(msgspec.convert(each, RecordedChanges)) for each in changes] == [["text: changed"]] * 5
+    lines = [change_lines(msgspec.convert(each, RecordedChanges)) for each in changes]
+    assert lines == [[f"html: {was} -> {now}"]] * 5
 
 
 @pytest.mark.parametrize(

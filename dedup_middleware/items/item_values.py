@@ -158,8 +158,8 @@ def short_values(
         except ValueError as error:  # more digits than Python writes
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
         for text, whole in zip(texts, texts if is_title else wholes, strict=False):
-            written = text if isinstance(value, str) else str(value)
-            words, signs, to_come = titles.row_of(text), "".join(symbols_of(text)), _is_to_come(written, now)
+            written = text if is_title else str(value)
+            words, signs, to_come = titles.row_of(text), "".join(symbols_of(text)), _is_to_come(text, now)
             equal_by = f"{words} {signs}" if is_title else whole_of(whole)
             if equal_by.strip():
                 yield Value(name, words, signs, written, equal_by, is_title, to_come)
