@@ -391,6 +391,21 @@ def test_an_item_that_has_the_time_of_its_fetch_is_stored_and_released_once(site
     assert stored(tmp_path) == []
 
 
+@pytest.mark.parametrize("settings", [{"DEDUP_KEY": ["sku"]}, {"DEDUP_ITEM_FIELDS": ["name"]}], ids=["key", "fields"])
+def test_no_item_of_a_response_takes_the_place_of_another(site, crawl, settings):
+    """A later crawl may have other ids for the same things, and then each takes the place of one."""
+
+    def rows(path, *numbers):
+        found = [{"sku": 1, "id": f"row-{n}", "name": "\n".join(story(1))} for n in numbers]
+        return site.add(path, Answer(json.dumps({"rows": found}), headers={"Content-Type": "application/json"}))
+
+    for numbers in ((1, 2, 3), (4, 5, 6)):
+        urls = f"{rows('/original', 0)},{rows('/rows', *numbers)}"
+        outcome = crawl("sample_spiders_keys.Rows", urls=urls, settings=settings, folder="kept", afresh=True)
+        assert [item["id"] for item in outcome.dropped] == [f"row-{n}" for n in numbers]
+        assert [item.item["id"] for item in stored(outcome.folder)] == [item["id"] for item in outcome.dropped]
+
+
 @pytest.mark.parametrize("then", ["another story", "a longer story", "another repost"])
 def test_a_page_that_shows_something_else_leaves_the_item_that_was_dropped_before(site, crawl, then):
     told, more = story(1, 8), "The man who had told the paper of this died a few days later, at home and in peace."

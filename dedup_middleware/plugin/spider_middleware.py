@@ -287,6 +287,7 @@ class DedupItemPipeline(Component):
             visit = self._examined(deduplication, item, page, passing and passing.request)
             if visit is None:
                 return item
+            visit.claim.dropped_before = page.claim.dropped_before
             entry = Entry(deduplication, visit)
             deduplication.enter(visit)
             decisions = deduplication.process(visit, item)

@@ -13,7 +13,7 @@ from dedup_middleware.model import Action, Scope
 from dedup_middleware.visits.visit import StoredItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
@@ -71,15 +71,12 @@ class Drops:
             nonlocal size, replaced
             if self._size is None:
                 return (), ()
-            same = fetched.key
-            if visit.claim.dropped_before is None:
-                visit.claim.dropped_before = dropped.by_sameness(number) if was_stored else {}
-            sizes = visit.claim.dropped_before.get(same, {})
+            sizes = self._alike(visit, fetched, number, was_stored=was_stored)
             before = fetched.nearest(dropped.replaceable(sizes))
             replaced = b"" if before is None else before.key
             for_feed = bool(feeds) or (before is not None and before.for_feed)
             kind = item_codec.name_of(type(item))
-            pairs = dropped.pairs(self._new(visit, number, kind, data, match, for_feed=for_feed), same)
+            pairs = dropped.pairs(self._new(visit, number, kind, data, match, for_feed=for_feed), fetched.key)
             size = len(pairs[0][1]) - sizes.get(replaced, 0)
             return pairs, [] if before is None else dropped.deletes([before])
 
@@ -93,7 +90,7 @@ class Drops:
     def note(self, visit: Visit, written: Written) -> None:
         """Note what was *written*, and make room for it."""
         visit.claim.stored_number, visit.claim.written_for = written.number, written.original
-        for alike in (visit.claim.dropped_before or {}).values():
+        for alike in visit.claim.dropped_before.get(written.number, {}).values():
             alike.pop(written.replaced, None)
         self.make_room(written.size)
 
@@ -139,12 +136,10 @@ class Drops:
         match, known = visit.verdict.match, None if visit.page is None else visit.page.known
         if match is None or known is None or visit.action is not Action.DROP:
             return False
-        original, dropped = match.original, self._index.dropped
+        original = match.original
         with suppress(item_codec.NotStorableError):
             fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
-            if visit.claim.dropped_before is None:
-                visit.claim.dropped_before = dropped.by_sameness(known.number)
-            before = fetched.nearest(dropped.replaceable(visit.claim.dropped_before.get(fetched.key, {})))
+            before = fetched.nearest(self._index.dropped.replaceable(self._alike(visit, fetched, known.number)))
             if before is None or before.original != original.number or not original.kept.has_reached(feeds):
                 return False
             if before.basis == _basis_of(original) != b"":
@@ -152,6 +147,18 @@ class Drops:
                 self._index.note_dropped_again(known, self._crawl)
                 return True
         return False
+
+    def _alike(
+        self, visit: Visit, fetched: FetchedItem, number: int, *, was_stored: bool = True
+    ) -> Mapping[bytes, int]:
+        """Return what earlier responses had of the page *number* that may be the item *fetched*: keys, and sizes.
+
+        A scan, once a response, if the page *was stored*.
+        """
+        before = visit.claim.dropped_before
+        if number not in before:
+            before[number] = self._index.dropped.by_sameness(number) if was_stored else {}
+        return before[number].get(fetched.key, {})
 
     # --- kept until a feed ends
 
