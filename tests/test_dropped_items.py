@@ -7,7 +7,7 @@ import shutil
 from functools import partial
 
 import pytest
-from crawling import FEED, IN_ORDER, run_job, store_uri, write_job
+from crawling import FEED, IN_ORDER, run_job, stepped, store_uri, write_job
 from fault_injection import EXIT_STATUS, faults
 from itemadapter import ItemAdapter
 from local_site import Answer, Site
@@ -249,6 +249,24 @@ def test_the_same_item_is_not_kept_a_second_time_when_its_page_is_fetched_after_
     assert [(r["verdict"], r["items_dropped"]) for r in outcome.records if r["url"] == b][-1] == ("unchanged", 1)
     assert stored(tmp_path) == []
     assert stories(tmp_path, [a, b, c, d]).kept == [a, b, c, d]
+
+
+@pytest.mark.parametrize("is_released", [False, True])
+@pytest.mark.parametrize(("rank", "kept"), [("3", 0), ("5", 1)])
+def test_an_item_with_another_value_of_a_named_field_is_another_item(site, tmp_path, is_released, rank, kept):
+    """Its page is not read again. Without a name, a rank is a detail of the fetch."""
+    a, b = add_pairs(site, 1)
+    text = "\n".join(story(0))
+
+    def ranked(*steps):
+        steps = [{"url": url, "cb_kwargs": {"text": text, "rank": rank}} for url, rank in steps]
+        return stepped(tmp_path, steps, DEDUP_ITEM_FIELDS=["text", "rank"])
+
+    assert ranked((a, "3"), (b, "3")).kept == [a]
+    if is_released:
+        done(tmp_path, "allow", b)
+    ranks = [item["rank"] for item in ranked((a, "3"), (b, rank)).items if item["url"] == b]
+    assert ranks == ["3"] * is_released + [rank] * kept
 
 
 def test_an_item_is_kept_if_its_released_copy_has_failed_in_a_pipeline(site, tmp_path):

@@ -44,6 +44,7 @@ class Drops:
         self._index = index
         self._classes = classes
         self._spider = config.spider or ""
+        self._named = config.item_fields
         self._crawl = crawl
         self._jobdir = jobdir if index.eligibility.scope is Scope.CRAWL else ""
         self._size = None if config.spider is None else config.dropped_size
@@ -65,7 +66,7 @@ class Drops:
         *feeds* wanted it. Call it within a transaction.
         """
         original, dropped, size, replaced = match.original, self._index.dropped, 0, b""
-        fetched = FetchedItem(data, visit.url, self._spider)
+        fetched = self._fetched(data, visit.url)
 
         def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
             nonlocal size, replaced
@@ -138,7 +139,7 @@ class Drops:
             return False
         original = match.original
         with suppress(item_codec.NotStorableError):
-            fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
+            fetched = self._fetched(item_codec.encode(item), visit.url)
             before = fetched.nearest(self._index.dropped.replaceable(self._alike(visit, fetched, known.number)))
             if before is None or before.original != original.number or not original.kept.has_reached(feeds):
                 return False
@@ -147,6 +148,9 @@ class Drops:
                 self._index.note_dropped_again(known, self._crawl)
                 return True
         return False
+
+    def _fetched(self, data: bytes, url: str) -> FetchedItem:
+        return FetchedItem(data, url, self._spider, self._named)
 
     def _alike(
         self, visit: Visit, fetched: FetchedItem, number: int, *, was_stored: bool = True
@@ -182,7 +186,7 @@ class Drops:
     def note_released(self, item: DroppedItem, feeds: frozenset[str] | None) -> None:
         """Note that *item* was released, and that *feeds* have taken it as it was; ``None`` if it was another then."""
         if feeds is not None:
-            same = FetchedItem(item.data, item.url, item.spider).key
+            same = self._fetched(item.data, item.url).key
             self._released.setdefault((item.number, same), []).append((item, feeds))
 
     def repeat_released(self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]) -> bool:
@@ -193,7 +197,7 @@ class Drops:
         if not self._released or visit.claim.stored is None or visit.action is not Action.DROP:
             return False
         with suppress(item_codec.NotStorableError):
-            fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
+            fetched = self._fetched(item_codec.encode(item), visit.url)
             numbers = visit.claim.stored.number, *(known.number for known in visit.verdict.known)
             for released in (self._released.get((number, fetched.key), []) for number in numbers):
                 before = fetched.nearest(each for each, feeds in released if wanting(item) <= feeds)
