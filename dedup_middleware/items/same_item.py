@@ -27,7 +27,7 @@ class FetchedItem(NamedTuple):
     """Of its page."""
     spider: str
     named: tuple[str, ...] = ()
-    """The fields that are compared: every value in them is content. Empty for all fields, without what is incidental."""
+    """The fields that are compared: each value in them is content. Empty for all fields, without what is incidental."""
 
     @property
     def key(self) -> bytes:
