@@ -7,6 +7,7 @@ import shutil
 from functools import partial
 
 import pytest
+import scrapy
 from crawling import FEED, IN_ORDER, run_job, stepped, store_uri, write_job
 from fault_injection import EXIT_STATUS, faults
 from itemadapter import ItemAdapter
@@ -39,6 +40,17 @@ class Marks:
         if isinstance(output, dict):
             output["passes"] = output.get("passes", 0) + 1
         return output
+
+
+class StartRows(scrapy.Spider):
+    """Yields rows with these *numbers* from ``start()``."""
+
+    name = "start-rows"
+    numbers = ()
+
+    async def start(self):
+        for number in self.numbers:
+            yield {"sku": 1, "id": f"row-{number}", "name": "Kettle"}
 
 
 class Responses:
@@ -421,6 +433,14 @@ def test_no_item_of_a_response_takes_the_place_of_another(site, crawl, settings)
         urls = f"{rows('/original', 0)},{rows('/rows', *numbers)}"
         outcome = crawl("sample_spiders_keys.Rows", urls=urls, settings=settings, folder="kept", afresh=True)
         assert [item["id"] for item in outcome.dropped] == [f"row-{n}" for n in numbers]
+        assert [item.item["id"] for item in stored(outcome.folder)] == [item["id"] for item in outcome.dropped]
+
+
+def test_no_item_of_start_takes_the_place_of_another(crawl):
+    for numbers in ((0, 1, 2, 3), (0, 4, 5, 6)):
+        more = {"settings": {"DEDUP_KEY": ["sku"]}, "folder": "kept", "afresh": True}
+        outcome = crawl("test_dropped_items.StartRows", numbers=numbers, **more)
+        assert [item["id"] for item in outcome.dropped] == [f"row-{n}" for n in numbers[1:]]
         assert [item.item["id"] for item in stored(outcome.folder)] == [item["id"] for item in outcome.dropped]
 
 

@@ -73,7 +73,9 @@ class Drops:
             if self._size is None:
                 return (), ()
             sizes = self._alike(visit, fetched, number, was_stored=was_stored)
-            before = fetched.nearest(dropped.replaceable(sizes))
+            # What comes from no response, such as the items of start(), takes the place of no item of this crawl.
+            alike = (each for each in dropped.replaceable(sizes) if visit.url or each.crawl != self._crawl)
+            before = fetched.nearest(alike)
             replaced = b"" if before is None else before.key
             for_feed = bool(feeds) or (before is not None and before.for_feed)
             kind = item_codec.name_of(type(item))
