@@ -7,7 +7,8 @@ import shutil
 from functools import partial
 
 import pytest
-from crawling import FEED, IN_ORDER, run_job, store_uri, write_job
+import scrapy
+from crawling import FEED, IN_ORDER, run_job, stepped, store_uri, write_job
 from fault_injection import EXIT_STATUS, faults
 from itemadapter import ItemAdapter
 from local_site import Answer, Site
@@ -39,6 +40,17 @@ class Marks:
         if isinstance(output, dict):
             output["passes"] = output.get("passes", 0) + 1
         return output
+
+
+class StartRows(scrapy.Spider):
+    """Yields rows with these *numbers* from ``start()``."""
+
+    name = "start-rows"
+    numbers = ()
+
+    async def start(self):
+        for number in self.numbers:
+            yield {"sku": 1, "id": f"row-{number}", "name": "Kettle"}
 
 
 class Responses:
@@ -251,6 +263,24 @@ def test_the_same_item_is_not_kept_a_second_time_when_its_page_is_fetched_after_
     assert stories(tmp_path, [a, b, c, d]).kept == [a, b, c, d]
 
 
+@pytest.mark.parametrize("is_released", [False, True])
+@pytest.mark.parametrize(("rank", "kept"), [("3", 0), ("5", 1)])
+def test_an_item_with_another_value_of_a_named_field_is_another_item(site, tmp_path, is_released, rank, kept):
+    """Its page is not read again. Without a name, a rank is a detail of the fetch."""
+    a, b = add_pairs(site, 1)
+    text = "\n".join(story(0))
+
+    def ranked(*steps):
+        steps = [{"url": url, "cb_kwargs": {"text": text, "rank": rank}} for url, rank in steps]
+        return stepped(tmp_path, steps, DEDUP_ITEM_FIELDS=["text", "rank"])
+
+    assert ranked((a, "3"), (b, "3")).kept == [a]
+    if is_released:
+        done(tmp_path, "allow", b)
+    ranks = [item["rank"] for item in ranked((a, "3"), (b, rank)).items if item["url"] == b]
+    assert ranks == ["3"] * is_released + [rank] * kept
+
+
 def test_an_item_is_kept_if_its_released_copy_has_failed_in_a_pipeline(site, tmp_path):
     a, b = pair(site, 1, shown="fail-once")
     steps = [{"url": a}, {"url": b, "cb_kwargs": {"fate": "fail-once"}}]
@@ -389,6 +419,29 @@ def test_an_item_that_has_the_time_of_its_fetch_is_stored_and_released_once(site
     assert later.stats["dedup/items/released"] == parts
     assert urls_of(tmp_path / "feed.jsonl").count(b) == parts
     assert stored(tmp_path) == []
+
+
+@pytest.mark.parametrize("settings", [{"DEDUP_KEY": ["sku"]}, {"DEDUP_ITEM_FIELDS": ["name"]}], ids=["key", "fields"])
+def test_no_item_of_a_response_takes_the_place_of_another(site, crawl, settings):
+    """A later crawl may have other ids for the same things, and then each takes the place of one."""
+
+    def rows(path, *numbers):
+        found = [{"sku": 1, "id": f"row-{n}", "name": "\n".join(story(1))} for n in numbers]
+        return site.add(path, Answer(json.dumps({"rows": found}), headers={"Content-Type": "application/json"}))
+
+    for numbers in ((1, 2, 3), (4, 5, 6)):
+        urls = f"{rows('/original', 0)},{rows('/rows', *numbers)}"
+        outcome = crawl("sample_spiders_keys.Rows", urls=urls, settings=settings, folder="kept", afresh=True)
+        assert [item["id"] for item in outcome.dropped] == [f"row-{n}" for n in numbers]
+        assert [item.item["id"] for item in stored(outcome.folder)] == [item["id"] for item in outcome.dropped]
+
+
+def test_no_item_of_start_takes_the_place_of_another(crawl):
+    for numbers in ((0, 1, 2, 3), (0, 4, 5, 6)):
+        more = {"settings": {"DEDUP_KEY": ["sku"]}, "folder": "kept", "afresh": True}
+        outcome = crawl("test_dropped_items.StartRows", numbers=numbers, **more)
+        assert [item["id"] for item in outcome.dropped] == [f"row-{n}" for n in numbers[1:]]
+        assert [item.item["id"] for item in stored(outcome.folder)] == [item["id"] for item in outcome.dropped]
 
 
 @pytest.mark.parametrize("then", ["another story", "a longer story", "another repost"])

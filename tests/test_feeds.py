@@ -1,5 +1,6 @@
 """A duplicate's item is dropped only if every feed that would take it has taken an item of its original."""
 
+import functools
 import json
 import os
 import pathlib
@@ -8,8 +9,9 @@ import threading
 import pytest
 from local_site import wait_until
 from prose import article, blog, story
-from sample_spiders import TagDataItem
+from sample_spiders import Steps, TagDataItem
 from scrapy import signals
+from scrapy.extensions.feedexport import ItemFilter
 
 from dedup_middleware.reasons import Reason
 
@@ -29,6 +31,55 @@ class OnlyTheFirst:
 
     def accepts(self, item):
         return item["url"].endswith("/a")
+
+
+class Chosen(ItemFilter):
+    """A feed's filter: the items that its option ``chosen`` returns a true value for, with its ``ends``."""
+
+    def accepts(self, item):
+        return self.feed_options["chosen"](item, *self.feed_options.get("ends", ()))
+
+
+class Ending:
+    """Whether the path of an item's page has this end; an object without a repr."""
+
+    def __init__(self, end):
+        self.end = end
+
+    def __call__(self, item):
+        return item["url"].endswith(self.end)
+
+
+def has_end(item, *ends):
+    return item["url"].endswith(ends)
+
+
+def ends_with(end):
+    @functools.wraps(has_end)
+    def wrapped(item):
+        return has_end(item, end)
+
+    return wrapped
+
+
+#: Options of a feed for items whose URL has an end.
+CHOICES = {
+    "named": lambda end: {"chosen": has_end, "ends": {end, "/never"}},
+    "lambda": lambda end: {"chosen": lambda item: item["url"].endswith(end)},
+    "object": lambda end: {"chosen": Ending(end)},
+    "wrapped": lambda end: {"chosen": ends_with(end)},
+}
+
+
+class Choosing(Steps):
+    """A spider with a feed for each of ``FEED_ENDS``, whose options are one of ``CHOICES``."""
+
+    @classmethod
+    def update_settings(cls, settings):
+        options_for = CHOICES[settings["FEED_CHOICE"]]
+        ends = settings.getdict("FEED_ENDS").items()
+        feeds = {uri: {**JSON_LINES, "item_filter": Chosen, **options_for(end)} for uri, end in ends}
+        settings.set("FEEDS", feeds, priority="spider")
 
 
 class SomeBecomeStories:
@@ -95,7 +146,7 @@ def test_a_copy_is_kept_until_each_feed_that_wants_it_has_the_story(site, crawl)
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES})
     assert fed(outcome) == [*(second for _, second in pairs), b]
     assert [i["url"] for i in outcome.dropped] == [c, d, unwanted[1]]
-    assert {u: outcome.record(u)["original_url"] for u in (c, d)} == {c: b, d: b}
+    assert {u: outcome.record(u)["original_url"] for u in (c, d)} == {c: b, d: a}
     record = outcome.record(pairs[0][1])
     reason = Reason.ORIGINAL_MISSING_FROM_FEED
     assert (record["verdict"], record["outcome"], record["reason"]) == ("related", "kept", reason)
@@ -123,6 +174,46 @@ def test_a_filter_of_the_projects_own_is_taken_to_want_everything(site, crawl):
     assert fed(outcome, "first.jsonl") == [a]
     assert outcome.kept == [a, y, b]
     assert [i["url"] for i in outcome.dropped] == [x]
+
+
+def choosing(crawl, how, url, **ends):
+    settings = {"FEED_CHOICE": how, "FEED_ENDS": {f"{name}.jsonl": end for name, end in ends.items()}}
+    steps = [step(each, "dict") for each in url.split()]
+    return crawl("test_feeds.Choosing", steps=steps, settings=settings, folder="chosen", afresh=True)
+
+
+@pytest.mark.parametrize("how", CHOICES)
+def test_two_feeds_that_choose_by_an_object_of_the_project_are_two(site, crawl, how):
+    a, b = copies(site, 1, "a", "b")
+    outcome = choosing(crawl, how, f"{a} {b}", one="/a", two="/b")
+    assert (fed(outcome, "one.jsonl"), fed(outcome, "two.jsonl")) == ([a], [b])
+    assert outcome.problems == []
+
+
+@pytest.mark.parametrize("how", CHOICES)
+def test_a_later_crawl_knows_a_feed_that_chooses_by_what_has_a_name(site, crawl, how):
+    """Of any other object nothing shows that it is the same."""
+    a, b, c = copies(site, 1, "a", "b", "c/a")
+    assert fed(choosing(crawl, how, a, one="/a"), "one.jsonl") == [a]
+    same = choosing(crawl, how, c, one="/a")
+    assert [item["url"] for item in same.dropped] == ([c] if how == "named" else [])
+    other = choosing(crawl, how, b, one="/b")
+    assert (fed(other, "one.jsonl")[-1], other.dropped) == (b, [])
+
+
+@pytest.mark.parametrize("filters", [{}, {"item_filter": "test_feeds.OnlyTheFirst"}], ids=["everything", "filter"])
+def test_a_feed_of_other_fields_is_another(site, crawl, filters):
+    a, b, c = copies(site, 1, "a", "b", "c/a")
+    feed = JSON_LINES | filters
+
+    def titles(url, feed, **settings):
+        settings["FEEDS"] = {"feed.jsonl": feed}
+        return crawl("sample_spiders.Steps", steps=[step(url, "dict")], settings=settings, folder="kept", afresh=True)
+
+    assert titles(a, feed | {"fields": ["title", "url"]}).kept == [a]
+    assert titles(b, feed, FEED_EXPORT_FIELDS={"url": "URL", "title": "Title"}).kept == []
+    assert titles(b, feed, FEED_EXPORT_FIELDS=["title"]).kept == [b]
+    assert titles(c, feed).kept == [c]
 
 
 def test_where_pipelines_make_other_items_any_feed_may_want_them(site, crawl):

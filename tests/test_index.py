@@ -89,6 +89,15 @@ class TestKeptAgain:
         assert commit(library, library.page("a", range(9)), feeds="g").kept.feeds == {"f", "g"}
         library.check_invariants()
 
+    def test_it_is_not_known_without_end_which_feeds_it_has_reached(self):
+        library, reached = Library(), []
+        for n in range(100):
+            library.begin(f"crawl {n}")
+            reached.append(commit(library, library.page("a", range(9)), feeds=chr(0x4E00 + n)).kept.feeds)
+            assert chr(0x4E00 + n) in reached[-1]
+        assert 50 < max(map(len, reached)) < 100
+        library.check_invariants()
+
     def test_within_a_crawl_what_an_earlier_one_kept_does_not_count(self):
         library = Library(scope=Scope.CRAWL)
         commit(library, library.page("a", range(9)), feeds="f")

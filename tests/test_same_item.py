@@ -35,14 +35,14 @@ def dropped(item, *, days=7, spider="news"):
     )
 
 
-def same(item, *before):
+def same(item, *before, named=()):
     """Return which of the items *before*, dropped a week ago, is the same as *item*, dropped now."""
-    fetched = FetchedItem(item_codec.encode(item), URL, "news")
+    fetched = FetchedItem(item_codec.encode(item), URL, "news", named)
     earlier = [each if isinstance(each, DroppedItem) else dropped(each) for each in before]
     found = fetched.nearest(earlier)
     if found is not None:
         # What is stored together is all that is looked at.
-        assert FetchedItem(found.data, URL, "news").key == fetched.key
+        assert FetchedItem(found.data, URL, "news", named).key == fetched.key
     return next((number for number, each in enumerate(earlier) if each is found), None)
 
 
@@ -88,6 +88,18 @@ def test_what_comes_from_the_fetch_does_not_make_another_item(field, now, then):
 def test_what_differs_otherwise_is_another_item(field, now, then):
     assert same({"title": "Story", field: now}, {"title": "Story", field: then}) is None
     assert same({"title": "Story", field: now}, {"title": "Story"}) is None
+
+
+@pytest.mark.parametrize(
+    ("now", "then"), [("18", "17"), ({"id": 18}, {"id": 17}), ([{"ids": [18]}], [{"ids": [17]}]), (None, "17")], ids=str
+)
+def test_each_value_of_a_named_field_makes_another_item(now, then):
+    items = {"title": "Story", "rank": now, "id": 2}, {"title": "Story", "rank": then, "id": 1}
+    keys = {FetchedItem(item_codec.encode(item), URL, "news", ("title", "rank")).key for item in items}
+    assert len(keys) == 2
+    assert same(*items, named=("title", "rank")) is None
+    # Others than those count as before.
+    assert same(items[0], {**items[1], "rank": now}, named=("title", "rank")) == 0
 
 
 def test_a_fetch_on_a_full_minute_is_a_fetch_like_any(monkeypatch):

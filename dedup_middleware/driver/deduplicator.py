@@ -212,6 +212,8 @@ class Deduplication(Core):
         try:
             return item_verdict(self, visit, item)
         except UncheckableError as error:
+            if error.reason == Reason.ITEM_NOT_STORABLE:
+                self.drops.encode(item)  # says so
             return ItemVerdict(visit.verdict, repeats=False, rejection=Rejection(error.reason))
         except TROUBLE as error:
             self.fail(error)

@@ -35,6 +35,8 @@ MAX_HOLDERS = 5
 # The same for lists of other kinds. Of the open claims of an identity, all count; what more pages have of what stands
 # beside is what all pages of a site have.
 _MAX_HOLDERS_OF = {b"k": 64, b"q": 2**12}
+# Kinds of feeds that an original has reached, in all crawls: some are of one crawl alone, and each crawl adds them.
+_MAX_FEEDS = 64
 # A page with fewer clauses than this share of the former original's contains too little of its text to replace it.
 _MIN_CLAUSE_SHARE = 0.5
 
@@ -224,7 +226,10 @@ class Index(Lookup):
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
         if known is None or feeds is None or (self.eligibility.scope is Scope.CRAWL and known.run != page.run):
             return feeds
-        return None if known.kept.feeds is None else feeds | known.kept.feeds
+        if known.kept.feeds is None:
+            return None
+        both = feeds | known.kept.feeds
+        return both if len(both) <= _MAX_FEEDS else feeds
 
     def remember_duplicate(
         self,

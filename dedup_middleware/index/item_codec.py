@@ -20,7 +20,7 @@ from dedup_middleware.common.bounded import MAX_VALUES, has_more, loads
 from dedup_middleware.common.values import MAX_LEVELS, VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 #: Bytes of an item. A larger one is not stored, and so not dropped.
 MAX_BYTES = 8 * 2**20
@@ -60,32 +60,33 @@ def decode(data: bytes) -> Any:
         raise ValueError(f"not an item: {error!r}") from error
 
 
-def values(data: bytes) -> list[tuple[str, Any]]:
+def values(data: bytes, named: Collection[str] = ()) -> list[tuple[str, Any, bool]]:
     """Return the plain values in what :func:`encode` has written, each with the innermost field that it stands under.
 
-    Types, classes and lengths are values too, without a field: items are equal if all of these are, in order.
+    Types, classes and lengths are values too, without a field: items are equal if all of these are, in order. With each
+    is whether any of the *named* fields contains it.
     """
-    found: list[tuple[str, Any]] = []
-    waiting = [("", loads(data.decode("utf8", "surrogatepass")))]
+    found: list[tuple[str, Any, bool]] = []
+    waiting: list[tuple[str, Any, bool]] = [("", loads(data.decode("utf8", "surrogatepass")), False)]
     while waiting:
-        name, written = waiting.pop()
+        name, written, is_named = waiting.pop()
         if isinstance(written, list):
-            found.append(("", f"[{len(written)}"))
-            waiting += [(name, each) for each in reversed(written)]
+            found.append(("", f"[{len(written)}", is_named))
+            waiting += [(name, each, is_named) for each in reversed(written)]
         elif isinstance(written, dict):
             ((tag, value),) = written.items()
-            found.append(("", tag))
+            found.append(("", tag, is_named))
             if tag == "dict":
-                found.append(("", f"[{len(value)}"))
+                found.append(("", f"[{len(value)}", is_named))
                 for key, each in reversed(value):
-                    waiting += [(key if isinstance(key, str) else json.dumps(key), each)]
-                    waiting += [("", key)]
+                    field = key if isinstance(key, str) else json.dumps(key)
+                    waiting += [(field, each, is_named or field in named), ("", key, is_named)]
             elif tag in _TYPES:
-                waiting += [(name, value)]
+                waiting += [(name, value, is_named)]
             else:
-                waiting += [(name, value[1]), ("", value[0])]
+                waiting += [(name, value[1], is_named), ("", value[0], is_named)]
         else:
-            found.append((name, written))
+            found.append((name, written, is_named))
     return found
 
 

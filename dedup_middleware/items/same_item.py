@@ -26,13 +26,15 @@ class FetchedItem(NamedTuple):
     url: str
     """Of its page."""
     spider: str
+    named: tuple[str, ...] = ()
+    """The fields that are compared: each value in them is content. Empty for all fields, without what is incidental."""
 
     @property
     def key(self) -> bytes:
         """16 bytes that are equal for all items of the page that may be the same: a cheap test, before `nearest`."""
         values = [
-            (name, None if name and _is_incidental(name, value, self.url, None) else value)
-            for name, value in item_codec.values(self.data)
+            (name, None if name and not is_named and _is_incidental(name, value, self.url, None) else value)
+            for name, value, is_named in item_codec.values(self.data, self.named)
         ]
         return sha256(json.dumps([self.spider, values]).encode()).digest()[:16]
 
@@ -43,20 +45,21 @@ class FetchedItem(NamedTuple):
         """
         alike_items = [*islice(dropped, MOST_ALIKE)]
         now = time.time()
-        mine = item_codec.values(self.data) if alike_items else []
+        mine = item_codec.values(self.data, self.named) if alike_items else []
         best, most = None, -1
         for item in alike_items:
             then = datetime.fromisoformat(item.time).timestamp()
-            theirs = item_codec.values(item.data)
+            theirs = item_codec.values(item.data, self.named)
             if item.spider != self.spider or len(theirs) != len(mine):
                 continue
             pairs = list(zip(mine, theirs, strict=True))
             different = [pair for pair in pairs if repr(pair[0]) != repr(pair[1])]
             is_same = all(
                 name == other_name
+                and not is_named
                 and _is_incidental(name, value, self.url, now)
                 and _is_incidental(name, other, item.url, then)
-                for (name, value), (other_name, other) in different
+                for (name, value, is_named), (other_name, other, _) in different
             )
             alike = len(pairs) - len(different)
             if is_same and alike > most:

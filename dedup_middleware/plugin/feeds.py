@@ -1,7 +1,9 @@
 """Finds out which feeds want an item and have taken it, and brings what they have taken onto disk.
 
 A feed is identified by what it takes, its *kind*: by its item classes, or by a filter of the project's own and the
-options that this may use. So it is the same feed in later crawls, wherever it is written to.
+options that this may use, and by the fields that it takes of an item. So it is the same feed in later crawls, wherever
+it is written to. Classes and functions are equal if their names are, and values if they are stored alike. Of any other
+object, such as a lambda, nothing shows that two are equal: it makes a feed of this crawl alone.
 
 A local file, or standard output, that one of Scrapy's own exporters writes without postprocessing can be flushed while
 the crawl runs. All other feeds are durable when Scrapy has stored them: S3, Google and FTP storages, which collect in a
@@ -11,11 +13,14 @@ temporary file; compressed feeds; exporters and storages of a project's own.
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import stat
 from contextlib import ExitStack, suppress
 from functools import cached_property, lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -29,6 +34,7 @@ from scrapy.utils.project import inside_project, project_data_dir
 from dedup_middleware.common.plain_files import ends_torn, open_file
 from dedup_middleware.common.urls import without_secrets
 from dedup_middleware.errors import FeedError
+from dedup_middleware.index import item_codec
 from dedup_middleware.settings import FOLDER, Config, DefaultPlace
 
 if TYPE_CHECKING:
@@ -46,8 +52,6 @@ _OPTIONS = re.compile(
 )
 # The formats in which a line is an item.
 _LINES = ("jsonlines", "jsonl", "jl")
-# The position of an object in memory, which differs between processes.
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Windows has no named pipes among its files, and syncs only what is open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY | os.O_NONBLOCK
 
@@ -57,6 +61,7 @@ class Feeds:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._run = os.urandom(8).hex()
         # Not weak: one whose end fails must not be forgotten.
         self._slots: set[FeedSlot] = set()
         self._before: list[FeedSlot] = []
@@ -98,7 +103,7 @@ class Feeds:
     @property
     def kinds(self) -> frozenset[str]:
         """The kinds of all feeds."""
-        return frozenset(map(_kind, self._open))
+        return frozenset(_kind(slot, self._run) for slot in self._open)
 
     def wanting(self, item: Any) -> frozenset[str]:
         """Return the kinds of the feeds that would take *item* if it came out of the pipelines as it goes in.
@@ -112,7 +117,7 @@ class Feeds:
         wanting = (
             slot for slot in self._open if not stays or type(slot.filter) is not ItemFilter or slot.filter.accepts(item)
         )
-        return frozenset(map(_kind, wanting))
+        return frozenset(_kind(slot, self._run) for slot in wanting)
 
     @property
     def _are_piped(self) -> bool:
@@ -133,7 +138,8 @@ class Feeds:
         self.snapshot()
         if self._before is before and self.exporter is not None:
             return None
-        return frozenset([_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count])
+        grown = [slot for slot, count in zip(before, counts, strict=True) if slot.itemcount > count]
+        return frozenset(_kind(slot, self._run) for slot in grown)
 
     def end_late(self) -> bool:
         """Return whether there is a feed that is on disk only when it ends."""
@@ -182,20 +188,35 @@ class Feeds:
 
 
 @lru_cache(maxsize=64)
-def _kind(slot: FeedSlot) -> str:
+def _kind(slot: FeedSlot, run: str) -> str:
+    """Return the kind of *slot*, a feed of the crawl *run*."""
+    fields, options = slot.feed_options.get("fields"), []
     if type(slot.filter) is ItemFilter:
-        return ",".join(sorted(map(_name, slot.filter.item_classes))) or "everything"
-    # A filter of the project's own may use all other options of the feed.
-    options = sorted((name, _written(value)) for name, value in slot.feed_options.items() if not _OPTIONS.match(name))
-    return f"{_name(type(slot.filter))}({', '.join(f'{name}={value}' for name, value in options)})"
+        classes = sorted(slot.filter.item_classes, key=item_codec.name_of)
+        if not classes and fields is None:
+            return "everything"
+    else:
+        classes = [type(slot.filter)]
+        # A filter of the project's own may use all other options of the feed.
+        options = [(name, slot.feed_options[name]) for name in sorted(slot.feed_options) if not _OPTIONS.match(name)]
+    try:
+        written = item_codec.encode(_named([classes, options, None if fields is None else sorted(fields)]))
+    except Exception:  # noqa: BLE001 - an option may be anything
+        written = f"{run} {slot.uri_template}".encode()
+    return sha256(written).hexdigest()[:32]
 
 
-def _written(value: object) -> str:
-    return _name(value) if isinstance(value, type) else _ADDRESS.sub("", repr(value))
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+def _named(value: Any) -> Any:
+    """Return *value* with the names of classes and functions in their places; an exception if one has another name."""
+    kind = type(value)
+    if isinstance(value, (type, FunctionType)):
+        name = f"{value.__module__}:{value.__qualname__}"
+        if pkgutil.resolve_name(name) is not value:
+            raise ValueError(name)
+        return name
+    if kind is dict:
+        return {key: _named(each) for key, each in value.items()}
+    return kind(map(_named, value)) if kind in (list, tuple, set, frozenset) else value
 
 
 def _is_writable(slot: FeedSlot) -> bool:

@@ -281,6 +281,7 @@ class DedupItemPipeline(Component):
             visit = self._examined(deduplication, item, page, passing and passing.request)
             if visit is None:
                 return item
+            visit.claim.dropped_before = page.claim.dropped_before
             entry = Entry(deduplication, visit)
             deduplication.enter(visit)
             is_awaited = type(self._extension.crawler.engine.scraper.itemproc) is ItemPipelineManager

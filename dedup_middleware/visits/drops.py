@@ -12,7 +12,7 @@ from dedup_middleware.items.same_item import FetchedItem
 from dedup_middleware.model import Action, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
@@ -43,6 +43,7 @@ class Drops:
         self._index = index
         self._classes = classes
         self._spider = config.spider or ""
+        self._named = config.item_fields
         self._crawl = crawl
         self._jobdir = jobdir if index.eligibility.scope is Scope.CRAWL else ""
         self._size = None if config.spider is None else config.dropped_size
@@ -64,21 +65,20 @@ class Drops:
         *feeds* wanted it. Call it within a transaction.
         """
         original, dropped, size, replaced = match.original, self._index.dropped, 0, b""
-        fetched = FetchedItem(data, visit.url, self._spider)
+        fetched = self._fetched(data, visit.url)
 
         def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
             nonlocal size, replaced
             if self._size is None:
                 return (), ()
-            same = fetched.key
-            if visit.claim.dropped_before is None:
-                visit.claim.dropped_before = dropped.by_sameness(number) if was_stored else {}
-            sizes = visit.claim.dropped_before.get(same, {})
-            before = fetched.nearest(dropped.replaceable(sizes))
+            sizes = self._alike(visit, fetched, number, was_stored=was_stored)
+            # What comes from no response, such as the items of start(), takes the place of no item of this crawl.
+            alike = (each for each in dropped.replaceable(sizes) if visit.url or each.crawl != self._crawl)
+            before = fetched.nearest(alike)
             replaced = b"" if before is None else before.key
             for_feed = bool(feeds) or (before is not None and before.for_feed)
             kind = item_codec.name_of(type(item))
-            pairs = dropped.pairs(self._new(visit, number, kind, data, match, for_feed=for_feed), same)
+            pairs = dropped.pairs(self._new(visit, number, kind, data, match, for_feed=for_feed), fetched.key)
             size = len(pairs[0][1]) - sizes.get(replaced, 0)
             return pairs, [] if before is None else dropped.deletes([before])
 
@@ -92,7 +92,7 @@ class Drops:
     def note(self, visit: Visit, written: Written) -> None:
         """Note what was *written*, and make room for it."""
         visit.claim.stored_number, visit.claim.written_for = written.number, written.original
-        for alike in (visit.claim.dropped_before or {}).values():
+        for alike in visit.claim.dropped_before.get(written.number, {}).values():
             alike.pop(written.replaced, None)
         self.make_room(written.size)
 
@@ -138,12 +138,10 @@ class Drops:
         match, known = visit.verdict.match, None if visit.page is None else visit.page.known
         if match is None or known is None or visit.action is not Action.DROP:
             return False
-        original, dropped = match.original, self._index.dropped
+        original = match.original
         with suppress(item_codec.NotStorableError):
-            fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
-            if visit.claim.dropped_before is None:
-                visit.claim.dropped_before = dropped.by_sameness(known.number)
-            before = fetched.nearest(dropped.replaceable(visit.claim.dropped_before.get(fetched.key, {})))
+            fetched = self._fetched(item_codec.encode(item), visit.url)
+            before = fetched.nearest(self._index.dropped.replaceable(self._alike(visit, fetched, known.number)))
             if before is None or before.original != original.number or not original.kept.has_reached(feeds):
                 return False
             if before.basis == _basis_of(original) != b"":
@@ -151,6 +149,21 @@ class Drops:
                 self._index.note_dropped_again(known, self._crawl)
                 return True
         return False
+
+    def _fetched(self, data: bytes, url: str) -> FetchedItem:
+        return FetchedItem(data, url, self._spider, self._named)
+
+    def _alike(
+        self, visit: Visit, fetched: FetchedItem, number: int, *, was_stored: bool = True
+    ) -> Mapping[bytes, int]:
+        """Return what earlier responses had of the page *number* that may be the item *fetched*: keys, and sizes.
+
+        A scan, once a response, if the page *was stored*.
+        """
+        before = visit.claim.dropped_before
+        if number not in before:
+            before[number] = self._index.dropped.by_sameness(number) if was_stored else {}
+        return before[number].get(fetched.key, {})
 
     # --- kept until a feed ends
 
@@ -174,7 +187,7 @@ class Drops:
     def note_released(self, item: DroppedItem, feeds: frozenset[str] | None) -> None:
         """Note that *item* was released, and that *feeds* have taken it as it was; ``None`` if it was another then."""
         if feeds is not None:
-            same = FetchedItem(item.data, item.url, item.spider).key
+            same = self._fetched(item.data, item.url).key
             self._released.setdefault((item.number, same), []).append((item, feeds))
 
     def repeat_released(self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]) -> bool:
@@ -185,7 +198,7 @@ class Drops:
         if not self._released or visit.claim.stored is None or visit.action is not Action.DROP:
             return False
         with suppress(item_codec.NotStorableError):
-            fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
+            fetched = self._fetched(item_codec.encode(item), visit.url)
             numbers = visit.claim.stored.number, *(known.number for known in visit.verdict.known)
             for released in (self._released.get((number, fetched.key), []) for number in numbers):
                 before = fetched.nearest(each for each, feeds in released if wanting(item) <= feeds)

@@ -102,8 +102,11 @@ class PageClaim:
     """The number of the original that the page is stored as a duplicate of; 0 if it is not."""
     stored_number: int = 0
     """Its own number as that duplicate."""
-    dropped_before: dict[bytes, dict[bytes, int]] | None = None
-    """What was dropped of it at earlier visits, as `DroppedItems.by_sameness` returns it; ``None`` until it is read."""
+    dropped_before: dict[int, dict[bytes, dict[bytes, int]]] = field(default_factory=dict)
+    """What earlier responses had that was dropped, as `DroppedItems.by_sameness` returns it, by the number of a page.
+
+    Items of one response that are checked by themselves share it: none of them takes the place of another one.
+    """
 
 
 @dataclass(slots=True, eq=False)
