@@ -184,9 +184,8 @@ class Releases:
             return
         try:
             for dropped, by_person in releaser.take():
-                cause = messages.cause_of_release(by_person=by_person)
-                for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
-                    causes[cause] += 1
+                for item, each in await self._released(deduplication, releaser, dropped, by_person=by_person):
+                    causes[messages.cause_of_release(each, by_person=by_person)] += 1
                     yield item
         except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the spider's own requests follow
             self._give_up(error)
@@ -195,8 +194,8 @@ class Releases:
 
     async def _released(
         self, deduplication: Deduplication, releaser: Releaser, dropped: list[DroppedItem], *, by_person: bool
-    ) -> list[Any]:
-        """Return the items of a page that go on; what a bug of ours holds up stays for the next crawl."""
+    ) -> list[tuple[Any, DroppedItem]]:
+        """Return the items of a page that go on, as they are stored; what a bug of ours holds up stays for the next."""
         kept: list[tuple[Any, DroppedItem]] = []
         try:
             visit = releaser.visit(dropped, by_person=by_person)
@@ -210,7 +209,7 @@ class Releases:
                 self._extension.passing[id(item)] = Passing(item, Entry(deduplication, visit, each), request=None)
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self._extension.defect(error, dropped[0].url)
-        return [item for item, _ in kept]
+        return kept
 
     def uncount(self, response: Response) -> None:
         """Take the request for the release, and its *response*, out of Scrapy's stats: nothing was sent."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.index import item_codec
-from dedup_middleware.index.dropped_items import DroppedItem
+from dedup_middleware.index.dropped_items import DroppedItem, basis_of
 from dedup_middleware.items.same_item import FetchedItem
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.visits.visit import StoredItem
@@ -17,12 +16,9 @@ if TYPE_CHECKING:
 
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
-    from dedup_middleware.model import Match, Page, StoredPage
+    from dedup_middleware.model import Match, Page
     from dedup_middleware.settings import Config
     from dedup_middleware.visits.visit import ItemClasses, Visit
-
-# Of a digest.
-_BASIS_BYTES = 8
 
 
 class Written(NamedTuple):
@@ -127,7 +123,7 @@ class Drops:
             score=1.0 if match is None else round(match.score, 4),
             type=kind,
             data=data,
-            basis=b"" if match is None else _basis_of(match.original),
+            basis=b"" if match is None else basis_of(match.original),
         )
 
     def note_again(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
@@ -147,7 +143,7 @@ class Drops:
             before = fetched.nearest(dropped.replaceable(visit.claim.dropped_before.get(fetched.key, {})))
             if before is None or before.original != original.number or not original.kept.has_reached(feeds):
                 return False
-            if before.basis == _basis_of(original) != b"":
+            if before.basis == basis_of(original) != b"":
                 visit.claim.written_for, visit.claim.stored_number = original.number, known.number
                 self._index.note_dropped_again(known, self._crawl)
                 return True
@@ -194,14 +190,3 @@ class Drops:
                     released[:] = [pair for pair in released if pair[0] is not before]
                     return True
         return False
-
-
-def _basis_of(original: StoredPage) -> bytes:
-    """Return bytes that change with the text of *original* and with what its items contain; empty if unknown.
-
-    Times would not do: a clock may be set back.
-    """
-    content = original.item_content
-    if content is None or not content.digest:
-        return b""
-    return sha256(original.content + original.exact_digest + content.digest).digest()[:_BASIS_BYTES]
