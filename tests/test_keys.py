@@ -450,6 +450,58 @@ def test_a_dropped_item_is_stored_and_can_be_released(site, crawl):
     assert again.problems == []
 
 
+KEEP, DROP = ({"DEDUP_UNCHANGED": what} for what in ("keep", "drop"))
+
+
+@pytest.mark.parametrize("together", ["", "yes"])
+def test_a_released_item_is_given_once_and_its_original_as_before(site, crawl, together):
+    urls = [rows(site, f"/{n}", LAMP) for n in range(4)]
+
+    def crawled(unchanged, **settings):
+        settings = KEY | FEED | unchanged | settings
+        outcome = crawl(ROWS, urls=",".join(urls), together=together, settings=settings, folder="a", afresh=True)
+        assert outcome.problems == []
+        return outcome
+
+    first = crawled(KEEP)
+    assert len(first.items) == 1
+    options, folder = (*first.here, "-s", "DEDUP_KEY=id"), first.folder
+    assert "3 dropped items" in run_here("allow", "1", *options, folder=folder).out
+    again = crawled(KEEP)
+    assert again.stats["dedup/items/released"] == 3
+    assert len(again.items) == 4, "the original is unchanged"
+    assert [line.endswith("repeats its released item") for line in again.drop_lines] == [True] * 3
+    assert run_here("dropped", "--json", *options, folder=folder).json == []
+    for unchanged, kept, settings in (
+        (DROP, 0, {}),
+        (KEEP, 4, {}),
+        (KEEP, 4, {"DEDUP_SCOPE": "crawl"}),
+        (DROP, 0, {}),
+    ):
+        later = crawled(unchanged, **settings)
+        assert (len(later.items), len(later.dropped)) == (kept, 4 - kept), unchanged
+        assert verdicts(later) == {"1": ["new" if settings else "unchanged"] * 4}
+    run_here("allow", "--remove", "1", *options, folder=folder)
+    removed = crawled(KEEP)
+    assert (len(removed.items), len(removed.dropped)) == (1, 3)
+
+
+def test_of_several_on_one_page_one_more_is_given_each_time_they_are_allowed(site, crawl):
+    url = rows(site, "/one", LAMP, LAMP, LAMP)
+
+    def crawled(unchanged=KEEP):
+        outcome = crawl(ROWS, urls=url, settings=KEY | unchanged, folder="a", afresh=True)
+        return len(outcome.items), len(outcome.dropped), outcome.stats.get("dedup/items/released", 0)
+
+    assert crawled() == (1, 2, 0)
+    for allowed in (1, 2):
+        outcome = crawl(ROWS, urls=url, settings=KEY, folder="a", afresh=True)
+        assert "1 dropped item" in run_here("allow", url, *outcome.here, folder=outcome.folder).out
+        assert crawled() == (1 + allowed, 3 - allowed, 1)
+        assert crawled() == (1 + allowed, 2 - allowed, 0)
+        assert crawled(DROP) == (0, 3, 0)
+
+
 # --- what is shown
 
 

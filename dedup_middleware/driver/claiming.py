@@ -124,6 +124,12 @@ class Claims:
             self._fail(error)
             return False
 
+    def rests_on_release(self, visit: Visit) -> bool:
+        """Return whether *visit* is a duplicate of an item that this crawl is releasing."""
+        match = visit.verdict.match if visit.is_duplicate else None
+        original = None if match is None else self.open.get(match.original.number)
+        return original is not None and bool(original.items.released)
+
     def is_delivered(self, visit: Visit) -> bool:
         """Return whether the original of *visit* is one of this crawl that waits for disks only."""
         match = visit.verdict.match

@@ -98,7 +98,10 @@ class Deduplication:
         claims: dict[int, Visit] = {}
         self._earlier = EarlierCrawls(run, self.index, claims.keys())
         self.verdicts = Verdicts(run, detector, self.fail, self._earlier.have_kept)
-        self.keyed = KeyedItems(run, ItemKeys(self.spider, config.key), self.item_check, self.verdicts.check)
+        self.keyed = KeyedItems(
+            *(run, ItemKeys(self.spider, config.key), self.item_check, self.verdicts.check, self.index.overrides),
+            lambda visit, item: self.claims.rests_on_release(visit) or self._repeats_released(visit, item),
+        )
         self.claims = Claims(claims, detector, self.verdicts, self.drops, listener, self.fail, flush=flush, disks=disks)
         self.recorder = Recorder(
             *(self.spider, run, log, listener, self.fail),
@@ -134,6 +137,8 @@ class Deduplication:
             return [Decision(Fate.CHECK, item)]
         may_drop = visit.items.is_sound and visit.items.output is Output.FLOWS
         found = None
+        if may_drop and visit.is_duplicate and visit.key and self._repeats_released(visit, item):
+            visit.verdict = replace(visit.verdict, kind=VerdictKind.UNCHANGED, match=None)
         if may_drop and visit.is_duplicate and visit.read is not None and not self._was_dropped(visit, item):
             visit.version = None
             visit.read_in_full()
@@ -162,6 +167,15 @@ class Deduplication:
             self.fail(error)
             return False
 
+    def _repeats_released(self, visit: Visit, item: Any, *, takes: bool = False) -> bool:
+        """Return whether *item* was released in this crawl to the feeds that want it; if it *takes* it, once."""
+        repeats = self.drops.repeat_released if takes else self.drops.is_released
+        try:
+            return not self.verdicts.has_failed and repeats(visit, item, self.feeds_wanting)
+        except TROUBLE as error:
+            self.fail(error)
+            return False
+
     def _of_duplicate(self, visit: Visit, item: Any, found: ItemVerdict) -> list[Decision]:
         """Return what becomes of an *item* of a page that is a duplicate, by what its comparison has *found*."""
         rejection = found.rejection
@@ -180,7 +194,7 @@ class Deduplication:
         """Return what becomes of an *item* of an unchanged page; nothing if it is kept, or the page is another one."""
         if visit.verdict.kind is not VerdictKind.UNCHANGED:
             return []
-        if self.drops.repeat_released(visit, item, self.feeds_wanting):
+        if self._repeats_released(visit, item, takes=True):
             visit.items.dropped += 1
             return [Decision(Fate.DROP, item)]
         if not visit.compares_itself or visit.claim.state is not Claim.PENDING:

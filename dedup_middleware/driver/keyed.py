@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dedup_middleware.index.index import Index
+    from dedup_middleware.index.overrides import Overrides
     from dedup_middleware.items.keys import ItemKey, ItemKeys
     from dedup_middleware.items.reading import ItemCheck
     from dedup_middleware.model import StoredPage
@@ -25,10 +26,22 @@ if TYPE_CHECKING:
 class KeyedItems:
     """The items of the crawl *run* that have *keys*, each of which stands for a page."""
 
-    def __init__(self, run: str, keys: ItemKeys, check: ItemCheck, visit: Callable[..., Visit]) -> None:
-        """*check* reads them, and *visit* gives each a provisional verdict: see `Verdicts.check`."""
+    def __init__(  # noqa: PLR0913, PLR0917 - what they are read and judged with
+        self,
+        run: str,
+        keys: ItemKeys,
+        check: ItemCheck,
+        visit: Callable[..., Visit],
+        overrides: Overrides,
+        repeats_release: Callable[[Visit, Any], bool],
+    ) -> None:
+        """*check* reads them, and *visit* gives each a provisional verdict: see `Verdicts.check`.
+
+        *repeats_release* returns whether an item of a visit, a duplicate, is one that the crawl releases.
+        """
         self.keys = keys
         self._run, self._check, self._visit = run, check, visit
+        self._overrides, self._repeats_release = overrides, repeats_release
 
     def key_of(self, visit: Visit, item: Any) -> ItemKey | None:
         """Return the key of an *item* of the page of *visit*; ``None`` if it has none, or is not to be checked."""
@@ -39,15 +52,31 @@ class KeyedItems:
         """Return the visit of an *item* with this *key* of the page of *visit*, checked."""
         try:
             digest, content = self._check.exact(item, visit.url, key.paths)
-            url = visit.url.encode("utf8", "surrogatepass")
-            identities = key.identity, key.identity_with(digest), key.identity_with(digest, url)
+            places, copy = self._places(key, digest, visit.url)
             exact = Fingerprint({}, digest)
-            page = Page(visit.url, identities, exact, (), self._run, source=KEYED, item_content=content)
-            found = self._visit(page, visit.action, Budget(), is_exempt=visit.is_exempt)
+            for place in places:
+                identities = *place, copy
+                page = Page(visit.url, identities, exact, (), self._run, source=KEYED, item_content=content)
+                found = self._visit(page, visit.action, Budget(), is_exempt=visit.is_exempt)
+                if not found.is_duplicate or self._repeats_release(found, item):
+                    break
         except UncheckableError as error:
             found = Visit.unchecked(visit.url, error.reason, visit.action)
         found.is_item, found.key, found.unchanged = True, key.text, visit.unchanged
         return found
+
+    def _places(self, key: ItemKey, digest: bytes, url: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+        """Return the places that an item may have as an original, two identities each, and the identity of its copy.
+
+        The last place is that of its key. Before it come those of the copies, from the page at *url*, that a person has
+        set apart from what is there: each is a thing of its own beside it.
+        """
+        of_key, copies = (key.identity, key.identity_with(digest)), list[bytes]()
+        copy = key.identity_with(digest, url.encode("utf8", "surrogatepass"))
+        while self._overrides.mark((copy,), (*of_key, *copies)):
+            copies.append(copy)
+            copy = key.identity_with(copy)
+        return [*((each, each) for each in copies), of_key], copy
 
 
 def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool]) -> Verdict:

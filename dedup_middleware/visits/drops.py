@@ -179,14 +179,29 @@ class Drops:
 
         Each released item once. It need not be stored: until the released one is durable, the store has that.
         """
-        if not self._released or visit.claim.stored is None or visit.action is not Action.DROP:
-            return False
+        released, before = self._released_as(visit, item, wanting)
+        released[:] = [pair for pair in released if pair[0] is not before]
+        return before is not None
+
+    def is_released(self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]) -> bool:
+        """Return what `repeat_released` returns, and note nothing."""
+        return self._released_as(visit, item, wanting)[1] is not None
+
+    def _released_as(
+        self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]
+    ) -> tuple[list[tuple[DroppedItem, frozenset[str]]], DroppedItem | None]:
+        """Return the released *item* of the page of *visit*, if there is one, and the list that has it."""
+        page, stored = visit.page, visit.claim.stored
+        if not self._released or page is None or visit.action is not Action.DROP:
+            return [], None
+        if page.is_keyed:
+            numbers = [known.number for known in self._index.same(page.identities[:2])]
+        else:
+            numbers = [] if stored is None else [stored.number]
         with suppress(item_codec.NotStorableError):
             fetched = FetchedItem(item_codec.encode(item), visit.url, self._spider)
-            numbers = visit.claim.stored.number, *(known.number for known in visit.verdict.known)
             for released in (self._released.get((number, fetched.key), []) for number in numbers):
                 before = fetched.nearest(each for each, feeds in released if wanting(item) <= feeds)
                 if before is not None:
-                    released[:] = [pair for pair in released if pair[0] is not before]
-                    return True
-        return False
+                    return released, before
+        return [], None
