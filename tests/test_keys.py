@@ -576,6 +576,35 @@ def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
     assert named(again.items) == [(2, "Kettle"), (3, "Bed")]
 
 
+def test_what_is_allowed_by_key_is_listed_and_removed_by_it(site, crawl):
+    """Also what was dropped before the key was set."""
+    pages = [article("Rug", story(1)), blog("Rug", story(1)), article("Rug", story(2)), blog("Rug", story(2))]
+    urls = [site.add(f"/{n}", page, host=n % 2) for n, page in enumerate(pages)]
+    steps = [{"url": url, "cb_kwargs": {"id": "K-3", "colour": "brass"}} for url in urls]
+    for some, settings in ((steps[:2], {}), (steps[2:], {"DEDUP_KEY": ["id", "colour"]})):
+        outcome = crawl("sample_spiders.Steps", steps=some, settings=settings, folder="a", afresh=True)
+        assert len(outcome.dropped) == 1
+    copies = set(urls[1::2])
+
+    def dedup(*arguments, key="id,colour"):
+        return run_here(*arguments, *outcome.here, "-s", f"DEDUP_KEY={key}", folder=outcome.folder)
+
+    shown = '["K-3","brass"]'
+    for name in (shown, '["K-3", "brass"]'):
+        allowed = dedup("allow", name).out.splitlines()
+        assert allowed[0].startswith("Allowed 2 pages; the next crawl releases 2 dropped items")
+        assert {*allowed[1:]} == {f"    {shown} {url}" for url in copies}
+        for listed in (dedup("allow", "--list"), dedup("allow", "--remove", name)):
+            assert {line.partition("  ")[2] for line in listed.out.splitlines()[::2]} == {
+                f"{shown} {url}" for url in copies
+            }
+        assert dedup("allow", "--list").out == "No page is allowed\n"
+        for command in (["dropped"], ["explain"], ["log", "--key"]):
+            assert dedup(*command, name).exit_status == 0
+    assert "DEDUP_KEY is not set here" in dedup("allow", shown, key="").err
+    assert '["K-9", "red"] is not stored in' in dedup("allow", '["K-9", "red"]').err
+
+
 def test_items_of_start_are_shown_without_a_page(crawl):
     outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1, 1], settings=KEY, folder="a")
 
@@ -591,7 +620,7 @@ def test_items_of_start_are_shown_without_a_page(crawl):
     explained = lines("explain", "1")
     assert explained[-4].endswith("as the item with this key, repeated by 1 item:")
     assert explained[-3] == none
-    assert lines("allow", "1")[1] == none
+    assert lines("allow", "1")[1] == f"1 {none}"
     assert lines("allow", "--list")[1] == f"is not a duplicate of {none}"
     assert lines("allow", "--remove", "1")[1] == f"may be a duplicate again of {none}"
     assert lines("allow", "--list") == ["No page is allowed"]

@@ -19,6 +19,7 @@ from dedup_middleware.common.bounded import loads
 from dedup_middleware.common.plain_files import DEVICES, FILES, STREAMS, open_file
 from dedup_middleware.common.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
+from dedup_middleware.items.keys import as_shown
 from dedup_middleware.model import VerdictKind, is_marked
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.crawl_lines import CrawlLine
@@ -442,11 +443,12 @@ class RecordFilter:
         host: str | None = None,
         original: str | None = None,
         url: str | None = None,
+        key: str | None = None,
         **others: Any,
     ) -> RecordFilter:
         """Return the filter for URLs as a browser shows them; :class:`ConfigError` if *host* is not a host name."""
         urls = [each and without_secrets(as_requested(each), redact=config.redact_query) for each in (url, original)]
-        return cls(host_named(host), urls[1], url=urls[0], **others)
+        return cls(host_named(host), urls[1], url=urls[0], key=key and as_shown(key), **others)
 
     @property
     def needle(self) -> tuple[bytes, bool]:
