@@ -21,7 +21,8 @@ from test_crashes import FEED
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.items.keys import ItemKeys
-from dedup_middleware.records.counts import MIN_PAGES
+from dedup_middleware.records.counts import MIN_PAGES, summary
+from dedup_middleware.report.crawl_counts import Crawls
 from dedup_middleware.settings import SETTINGS
 
 KEY = {"DEDUP_KEY": ["id"]}
@@ -574,6 +575,31 @@ def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
     assert "releases 1 dropped item" in dedup("allow", "2").out
     again = crawl(ROWS, urls=rows(site, "/two", BED), settings=KEY, folder="a", afresh=True)
     assert named(again.items) == [(2, "Kettle"), (3, "Bed")]
+
+
+def test_the_lines_of_a_recrawl_that_keeps_nothing_add_up(site, crawl):
+    """A page whose items are judged by their keys is not one that was kept, whether its text was checked or not."""
+    pages = [site.add(f"/{n}", article("Lamp", story(n))) for n in range(3)]
+    api = site.add("/api", Answer(json.dumps([{"url": "x"}]), headers={"Content-Type": "application/json"}))
+    steps = [*({"url": url, "callback": "parse_text"} for url in pages), {"url": api, "callback": "parse_api"}]
+    settings = {"DEDUP_KEY": ["url"], "DEDUP_UNCHANGED": "drop"}
+    for _ in range(2):
+        outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="a", afresh=True)
+    assert outcome.items == []
+    lines = summary({name.removeprefix("dedup/"): n for name, n in outcome.stats.items()})
+    assert [(label, n) for label, n in lines if n] == [
+        ("pages", 4),
+        ("  judged by key", 4),
+        ("items checked", 4),
+        ("  unchanged, items dropped", 4),
+        ("items dropped", 4),
+    ]
+    found = Crawls()
+    for record in outcome.all_records:
+        found.add(record)
+    report = found.sum.as_dict()
+    assert +Counter(report["pages"]) == {"skipped": sum(report["skipped"].values())} == {"skipped": 4}
+    assert +Counter(report["items"]) == {"unchanged_dropped": 4}
 
 
 def test_what_is_allowed_by_key_is_listed_and_removed_by_it(site, crawl):

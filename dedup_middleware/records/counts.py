@@ -66,7 +66,7 @@ def host_at(url: str) -> str:
 
 def kind_of(record: Record) -> str | None:
     """Return the kind of *record*; ``None`` if it is of no page and no item: released items, a page that is gone."""
-    has_items = bool(record.items_kept or record.items_dropped or record.reason == _KEYED)
+    has_items = bool(record.items_kept or record.items_dropped)
     return _kind(record.verdict, record.outcome, record.reason, has_items)
 
 
@@ -76,6 +76,8 @@ def _kind(verdict: str, outcome: str, reason: str, has_items: bool) -> str | Non
         return None
     if verdict == _UNCHECKED:
         return _kind_of_unchecked(reason, has_items=has_items)
+    if reason == _KEYED and verdict != _DUPLICATE:
+        return "skipped"
     if verdict == _UNCHANGED and outcome == Outcome.DROPPED.value:
         return _UNCHANGED_DROPPED
     if not has_items and verdict != _DUPLICATE:
@@ -106,7 +108,7 @@ def _numbers(  # noqa: PLR0913, PLR0917 - a key of a cache
     would_drop: int,
     is_item: bool,  # noqa: FBT001
 ) -> tuple[tuple[str, int], ...]:
-    kind = _kind(verdict, outcome, reason, bool(kept or dropped or reason == _KEYED))
+    kind = _kind(verdict, outcome, reason, bool(kept or dropped))
     numbers = {"items/dropped": dropped, "gone": int(verdict == _GONE)}
     if kind is None:
         numbers["items/released"] = kept
@@ -172,8 +174,20 @@ class Counts:
 
 
 def kept(numbers: Mapping[str, int], of: str = "") -> Counter[str]:
-    """Return how many pages were kept, by reason, or by verdict where there is none; or of the items *of* that name."""
-    return _by_reason(numbers, f"{of}kept/")
+    """Return how many pages were kept, by reason, or by verdict where there is none; or of the items *of* that name.
+
+    Without pages whose items are judged by their keys: none of these keeps an item.
+    """
+    pages = _by_reason(numbers, f"{of}kept/")
+    del pages[_KEYED]
+    return pages
+
+
+def skipped(numbers: Mapping[str, int], reason: str, of: str = "") -> int:
+    """Return how many pages, or items *of* that name, count neither as kept nor as unchecked for this *reason*."""
+    # The text of a page whose items have keys is checked, for the sake of its links.
+    found = ("unchecked", "kept") if reason == _KEYED else ("unchecked",)
+    return sum(numbers.get(f"{of}{each}/{reason}", 0) for each in found)
 
 
 def unchecked(numbers: Mapping[str, int], of: str = "") -> Counter[str]:
@@ -222,13 +236,12 @@ def _lines(numbers: Mapping[str, int], of: str) -> Iterator[tuple[str, int]]:
         ("unchanged, items dropped", _UNCHANGED_DROPPED),
         ("without items", "without_items"),
         ("list pages (no items)", "lists"),
-        ("switched off", f"unchecked/{Reason.SWITCHED_OFF}"),
-        ("checked by item", f"unchecked/{Reason.ITEMS_CHECKED}"),
-        ("judged by key", f"unchecked/{Reason.ITEMS_HAVE_KEYS}"),
     )
+    labels = dict(zip(NOT_COUNTED, ("switched off", "checked by item", "judged by key"), strict=True))
     yield from _with_reasons("kept", kept(numbers, of))
     yield "  duplicates", numbers.get(f"{of}verdict/duplicate", 0)
     yield from ((f"  {label}", count) for label, name in sometimes if (count := numbers.get(f"{of}{name}", 0)))
+    yield from ((f"  {label}", count) for reason, label in labels.items() if (count := skipped(numbers, reason, of)))
     yield from _with_reasons("unchecked", unchecked(numbers, of))
 
 

@@ -21,6 +21,7 @@ from dedup_middleware.records.counts import (
     kept,
     kind_of,
     numbers_of,
+    skipped,
     unchecked,
 )
 from dedup_middleware.records.crawl_lines import CrawlLine
@@ -113,8 +114,8 @@ class Crawl:
         """Return its numbers as plain values."""
         pages, items = ({kind: counted[kind] for kind in KINDS} for counted in (self.pages, self.items))
         of_items = {f"items_{name}": self.numbers[f"items/{name}"] for name in ("dropped", "released")}
-        skipped = {reason.value: self.numbers[f"unchecked/{reason}"] for reason in NOT_COUNTED}
-        return {"pages": pages, "skipped": skipped, "items": items, "reasons": self.reasons(), **of_items}
+        not_counted = {reason.value: skipped(self.numbers, reason.value) for reason in NOT_COUNTED}
+        return {"pages": pages, "skipped": not_counted, "items": items, "reasons": self.reasons(), **of_items}
 
     def reasons(self) -> list[dict[str, Any]]:
         """Return why pages, and items that were checked by themselves, were kept or unchecked, most frequent first."""
