@@ -347,6 +347,20 @@ def test_changes_names_what_became_of_each_page(site, tmp_path, paper):
     assert len(target.read_text().splitlines()) == 7
 
 
+def test_what_has_vanished_since_a_crawl_was_not_seen_though_one_after_that_has_seen_it(tmp_path, paper):
+    log = {"DEDUP_LOG": str(tmp_path / "kept.jsonl")}
+    for pages in (5, 5, 3, 3):
+        stepped(tmp_path, paper()[:pages], **log)
+    first = json.loads((tmp_path / "kept.jsonl").read_text().splitlines()[0])["crawl"]
+    vanished = {"unchanged": {"/0", "/1", "/2"}, "not seen": {"/3", "/4"}}
+    assert changes(tmp_path, "--since", first) == vanished
+    # A crawl that was stopped shows nothing of what it has not fetched.
+    stepped(tmp_path, paper(), **log, CLOSESPIDER_PAGECOUNT=1)
+    assert changes(tmp_path, "--since", first) == vanished
+    stepped(tmp_path, paper(), **log)
+    assert changes(tmp_path, "--since", first) == {"unchanged": {f"/{n}" for n in range(5)}}
+
+
 def test_changes_names_what_is_gone_once_and_what_repeats_another_page_now(site, tmp_path, paper):
     copy = site.add("/copy", blog("copy", story(0)), host=1)
     steps = [*paper(), {"url": copy}, {"url": site.url("/gone"), "meta": {"handle_httpstatus_list": [404]}}]

@@ -6,6 +6,7 @@ import pytest
 from crawling import IN_ORDER, stepped
 from local_site import Answer, redirect
 from prose import article, blog, story
+from test_commands import run_here
 
 TOLD = [*story(1), "It costs 20 euros."]
 
@@ -34,6 +35,28 @@ def test_the_copy_is_in_the_feed(tmp_path, site, host, becomes, order):
     site.add("/own", now)
     second = crawled(tmp_path, [urls[n] for n in order])
     assert urls[1] in second.kept
+
+    if "dedup/items/released" in second.stats:
+        assert "dedup: 1 stored item was released: this crawl found the original changed, moved or gone\n" in second.log
+
+
+# A story, and what its paper has put before it, one day after the other.
+DAYS = [story(1), ["Our new app has every story of the region on the day on which it happens.", *story(1)], story(1)]
+
+
+@pytest.mark.parametrize("order", [*permutations((0, 1))], ids=["original first", "copy first"])
+def test_an_original_that_has_its_old_text_again_releases_nothing(tmp_path, site, order):
+    """Neither what its copy repeats now, nor what earlier crawls have dropped of it."""
+    for day, text in enumerate(DAYS):
+        urls = [
+            site.add("/own", article("The story", text)),
+            site.add("/copy", blog("The story", text), host=1),
+        ]
+        crawl = crawled(tmp_path, [urls[n] for n in (order if day == len(DAYS) - 1 else (0, 1))])
+        assert (crawl.kept, len(crawl.dropped)) == (urls[:1], 1)
+    lines = (tmp_path / "feed.jsonl").read_text(encoding="utf8").splitlines()
+    assert len(lines) == len(DAYS)
+    assert [each["url"] for each in run_here("dropped", "--json", *crawl.here, folder=tmp_path).json] == urls[1:] * 2
 
 
 @pytest.mark.parametrize("action", ["tag", "dry-run"])

@@ -21,7 +21,8 @@ from test_crashes import FEED
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.items.keys import ItemKeys
-from dedup_middleware.records.counts import MIN_PAGES
+from dedup_middleware.records.counts import MIN_PAGES, summary
+from dedup_middleware.report.tallies import Crawls
 from dedup_middleware.settings import SETTINGS
 
 KEY = {"DEDUP_KEY": ["id"]}
@@ -429,6 +430,58 @@ def test_a_dropped_item_is_stored_and_can_be_released(site, crawl):
     assert again.problems == []
 
 
+KEEP, DROP = ({"DEDUP_UNCHANGED": what} for what in ("keep", "drop"))
+
+
+@pytest.mark.parametrize("together", ["", "yes"])
+def test_a_released_item_is_given_once_and_its_original_as_before(site, crawl, together):
+    urls = [rows(site, f"/{n}", LAMP) for n in range(4)]
+
+    def crawled(unchanged, **settings):
+        settings = KEY | FEED | unchanged | settings
+        outcome = crawl(ROWS, urls=",".join(urls), together=together, settings=settings, folder="a", afresh=True)
+        assert outcome.problems == []
+        return outcome
+
+    first = crawled(KEEP)
+    assert len(first.items) == 1
+    options, folder = (*first.here, "-s", "DEDUP_KEY=id"), first.folder
+    assert "3 dropped items" in run_here("allow", "1", *options, folder=folder).out
+    again = crawled(KEEP)
+    assert again.stats["dedup/items/released"] == 3
+    assert len(again.items) == 4, "the original is unchanged"
+    assert [line.endswith("repeats its released item") for line in again.drop_lines] == [True] * 3
+    assert run_here("dropped", "--json", *options, folder=folder).json == []
+    for unchanged, kept, settings in (
+        (DROP, 0, {}),
+        (KEEP, 4, {}),
+        (KEEP, 4, {"DEDUP_SCOPE": "crawl"}),
+        (DROP, 0, {}),
+    ):
+        later = crawled(unchanged, **settings)
+        assert (len(later.items), len(later.dropped)) == (kept, 4 - kept), unchanged
+        assert verdicts(later) == {"1": ["new" if settings else "unchanged"] * 4}
+    run_here("allow", "--remove", "1", *options, folder=folder)
+    removed = crawled(KEEP)
+    assert (len(removed.items), len(removed.dropped)) == (1, 3)
+
+
+def test_of_several_on_one_page_one_more_is_given_each_time_they_are_allowed(site, crawl):
+    url = rows(site, "/one", LAMP, LAMP, LAMP)
+
+    def crawled(unchanged=KEEP):
+        outcome = crawl(ROWS, urls=url, settings=KEY | unchanged, folder="a", afresh=True)
+        return len(outcome.items), len(outcome.dropped), outcome.stats.get("dedup/items/released", 0)
+
+    assert crawled() == (1, 2, 0)
+    for allowed in (1, 2):
+        outcome = crawl(ROWS, urls=url, settings=KEY, folder="a", afresh=True)
+        assert "1 dropped item" in run_here("allow", url, *outcome.here, folder=outcome.folder).out
+        assert crawled() == (1 + allowed, 3 - allowed, 1)
+        assert crawled() == (1 + allowed, 2 - allowed, 0)
+        assert crawled(DROP) == (0, 3, 0)
+
+
 # --- what is shown
 
 
@@ -503,6 +556,60 @@ def test_dropped_items_are_shown_found_and_allowed_by_key(site, crawl):
     assert named(again.items) == [(2, "Kettle"), (3, "Bed")]
 
 
+def test_the_lines_of_a_recrawl_that_keeps_nothing_add_up(site, crawl):
+    """A page whose items are judged by their keys is not one that was kept, whether its text was checked or not."""
+    pages = [site.add(f"/{n}", article("Lamp", story(n))) for n in range(3)]
+    api = site.add("/api", Answer(json.dumps([{"url": "x"}]), headers={"Content-Type": "application/json"}))
+    steps = [*({"url": url, "callback": "parse_text"} for url in pages), {"url": api, "callback": "parse_api"}]
+    settings = {"DEDUP_KEY": ["url"], "DEDUP_UNCHANGED": "drop"}
+    for _ in range(2):
+        outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="a", afresh=True)
+    assert outcome.items == []
+    lines = summary({name.removeprefix("dedup/"): n for name, n in outcome.stats.items()})
+    assert [(label, n) for label, n in lines if n] == [
+        ("pages", 4),
+        ("  judged by key", 4),
+        ("items checked", 4),
+        ("  unchanged, items dropped", 4),
+        ("items dropped", 4),
+    ]
+    found = Crawls()
+    for record in outcome.all_records:
+        found.add(record)
+    report = found.sum.as_dict()
+    assert +Counter(report["pages"]) == {"skipped": sum(report["skipped"].values())} == {"skipped": 4}
+    assert +Counter(report["items"]) == {"unchanged_dropped": 4}
+
+
+def test_what_is_allowed_by_key_is_listed_and_removed_by_it(site, crawl):
+    """Also what was dropped before the key was set."""
+    pages = [article("Rug", story(1)), blog("Rug", story(1)), article("Rug", story(2)), blog("Rug", story(2))]
+    urls = [site.add(f"/{n}", page, host=n % 2) for n, page in enumerate(pages)]
+    steps = [{"url": url, "cb_kwargs": {"id": "K-3", "colour": "brass"}} for url in urls]
+    for some, settings in ((steps[:2], {}), (steps[2:], {"DEDUP_KEY": ["id", "colour"]})):
+        outcome = crawl("sample_spiders.Steps", steps=some, settings=settings, folder="a", afresh=True)
+        assert len(outcome.dropped) == 1
+    copies = set(urls[1::2])
+
+    def dedup(*arguments, key="id,colour"):
+        return run_here(*arguments, *outcome.here, "-s", f"DEDUP_KEY={key}", folder=outcome.folder)
+
+    shown = '["K-3","brass"]'
+    for name in (shown, '["K-3", "brass"]'):
+        allowed = dedup("allow", name).out.splitlines()
+        assert allowed[0].startswith("Allowed 2 pages; the next crawl releases 2 dropped items")
+        assert {*allowed[1:]} == {f"    {shown} {url}" for url in copies}
+        for listed in (dedup("allow", "--list"), dedup("allow", "--remove", name)):
+            assert {line.partition("  ")[2] for line in listed.out.splitlines()[::2]} == {
+                f"{shown} {url}" for url in copies
+            }
+        assert dedup("allow", "--list").out == "No page is allowed\n"
+        for command in (["dropped"], ["explain"], ["log", "--key"]):
+            assert dedup(*command, name).exit_status == 0
+    assert "DEDUP_KEY is not set here" in dedup("allow", shown, key="").err
+    assert '["K-9", "red"] is not stored in' in dedup("allow", '["K-9", "red"]').err
+
+
 def test_items_of_start_are_shown_without_a_page(crawl):
     outcome = crawl("sample_spiders_keys.OnlyStart", ids=[1, 1], settings=KEY, folder="a")
 
@@ -518,7 +625,7 @@ def test_items_of_start_are_shown_without_a_page(crawl):
     explained = lines("explain", "1")
     assert explained[-4].endswith("as the item with this key, repeated by 1 item:")
     assert explained[-3] == none
-    assert lines("allow", "1")[1] == none
+    assert lines("allow", "1")[1] == f"1 {none}"
     assert lines("allow", "--list")[1] == f"is not a duplicate of {none}"
     assert lines("allow", "--remove", "1")[1] == f"may be a duplicate again of {none}"
     assert lines("allow", "--list") == ["No page is allowed"]

@@ -15,6 +15,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiderloader import get_spider_loader
 
 from dedup_middleware.errors import ConfigError, DedupError, NothingFoundError
+from dedup_middleware.items.keys import as_shown
 from dedup_middleware.plugin.feeds import place_of, read_config
 from dedup_middleware.records.file import RecordFilter, Records, crawl_named, host_named, log_of, recorded_url
 from dedup_middleware.stores import store_exists
@@ -60,7 +61,8 @@ class Call:
         """What the options of the call choose, of the records or of the dropped items."""
         given = {name: value for name, value in vars(self.opts).items() if name in RecordFilter.__slots__}
         urls = {name: recorded_url(given[name], self.config) for name in ("url", "original") if given.get(name)}
-        return RecordFilter(**given | urls | {"host": host_named(given.get("host"))})
+        key = given.get("key") and as_shown(given["key"])
+        return RecordFilter(**given | urls | {"host": host_named(given.get("host")), "key": key})
 
     @property
     def log(self) -> Path:

@@ -26,7 +26,7 @@ from dedup_middleware.common.plain_files import DEVICES, FILES, open_file
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.index import item_codec
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.items.keys import ItemKeys
+from dedup_middleware.items.keys import ItemKeys, as_shown
 from dedup_middleware.plugin.feeds import onto_disk
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.file import LAST, RecordFilter, is_named, recorded_url
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _FIELDS = ("time", "spider", "crawl", "url", "original_url", "score", "type")
 _STDOUT = "stdout:"
+#: Where a key is named and `DEDUP_KEY` is not set: what is so, and the remedy.
+NO_KEY = "DEDUP_KEY is not set here, so dropped items are found by URL alone", "Set it, as in -s DEDUP_KEY=id."
 _RELEASED = "Released items leave the store."
 _REMOVED = "Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE."
 
@@ -93,6 +95,7 @@ def chosen(index: Index, config: Config, wanted: RecordFilter, name: str | None 
         for item in index.dropped:
             crawl = item.crawl
         wanted = replace(wanted, crawl=crawl)
+    name = name and as_shown(name)
     url = name and recorded_url(name, config)
     wanted = replace(wanted, url=None)
     return (
@@ -119,7 +122,7 @@ def _why_none(config: Config, url: str) -> str:
     outcome = None if found["record"] is None else found["record"]["outcome"]
     is_copy = found["stored"] is not None and found["stored"]["kind"] == "duplicate"
     if not config.key and found["record"] is not None and found["record"]["key"]:
-        return "DEDUP_KEY is not set here, so dropped items are found by URL alone. Set it, as in -s DEDUP_KEY=id."
+        return ". ".join(NO_KEY)
     if outcome == Outcome.RELEASED.value:
         return f"The items of {found['url']} were released: none is stored any more."
     if outcome == Outcome.DROPPED.value or (outcome is None and is_copy):

@@ -20,7 +20,7 @@ from dedup_middleware.common.urls import as_requested, identities_near, url_iden
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.shared import index_for_command
-from dedup_middleware.items.keys import ItemKeys
+from dedup_middleware.items.keys import ItemKeys, as_shown
 from dedup_middleware.model import KEYED, VerdictKind, is_marked
 from dedup_middleware.plugin.addon import annex
 from dedup_middleware.reasons import Outcome, message_of
@@ -45,6 +45,7 @@ def explain(config: Config, name: str) -> dict[str, Any]:
 
     A key comes first. :class:`NothingFoundError` if there is nothing.
     """
+    name = as_shown(name)
     url = as_requested(name)
     shown, identities = without_secrets(url, redact=config.redact_query), [url_identity(url)]
     may_be_key = bool(config.key) or "://" not in name

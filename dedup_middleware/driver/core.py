@@ -63,6 +63,13 @@ class Core(ABC):
         """The visits with open claims, by the number of that in the index, or of the original that is kept again."""
         self.guard = _Guard(self.fail)
 
+    def repeats_released(self, visit: Visit, item: Any, *, takes: bool = False) -> bool:
+        """Return whether *item* was released in this crawl to the feeds that want it; if it *takes* it, once."""
+        repeats = self.drops.repeat_released if takes else self.drops.is_released
+        with self.guard:
+            return not self.has_failed and repeats(visit, item, self.feeds_wanting)
+        return False
+
     @abstractmethod
     def fail(self, error: DedupError | UnreadableError) -> None:
         """Drop nothing any more: from now on every page is kept."""

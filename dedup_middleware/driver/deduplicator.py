@@ -95,6 +95,8 @@ class Deduplication(Core):
             return [Decision(Fate.CHECK, item)]
         may_drop = visit.items.is_sound and visit.items.output is Output.FLOWS
         found = None
+        if may_drop and visit.is_duplicate and visit.key and self.repeats_released(visit, item):
+            visit.verdict = replace(visit.verdict, kind=VerdictKind.UNCHANGED, match=None)
         if may_drop and visit.is_duplicate:
             if visit.read is not None and not self._was_dropped(visit, item):
                 visit.version = None
@@ -138,7 +140,7 @@ class Deduplication(Core):
         """Return what becomes of an *item* of an unchanged page; nothing if it is kept, or the page is another one."""
         if visit.verdict.kind is not VerdictKind.UNCHANGED:
             return []
-        if self.drops.repeat_released(visit, item, self.feeds_wanting):
+        if self.repeats_released(visit, item, takes=True):
             visit.items.dropped += 1
             return [Decision(Fate.DROP, item)]
         if not visit.compares_itself or visit.claim.state is not Claim.PENDING:

@@ -1,4 +1,4 @@
-"""Releases stored items: of pages that a person has allowed, and those whose feed was lost."""
+"""Releases stored items: those that a person has allowed, whose feed was lost, or whose original is another now."""
 
 from __future__ import annotations
 

@@ -94,15 +94,38 @@ class Verdicts:
             return None
         try:
             digest, content = self._core.item_check.exact(item, visit.url, key.paths)
-            url = visit.url.encode("utf8", "surrogatepass")
-            identities = key.identity, key.identity_with(digest), key.identity_with(digest, url)
+            places, copy = self._places(key, digest, visit.url)
             exact = Fingerprint({}, digest)
-            page = Page(visit.url, identities, exact, (), self._core.run, source=KEYED, item_content=content)
-            found = self.check(page, visit.action, UNLIMITED, is_exempt=visit.is_exempt)
+            for place in places:
+                identities = *place, copy
+                page = Page(visit.url, identities, exact, (), self._core.run, source=KEYED, item_content=content)
+                found = self.check(page, visit.action, UNLIMITED, is_exempt=visit.is_exempt)
+                if not found.is_duplicate or self._rests_on_release(found, item):
+                    break
         except UncheckableError as error:
             found = Visit.unchecked(visit.url, error.reason, visit.action)
         found.is_item, found.key, found.unchanged = True, key.text, visit.unchanged
         return found
+
+    def _places(self, key: ItemKey, digest: bytes, url: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+        """Return the places that an item may have as an original, two identities each, and the identity of its copy.
+
+        The last place is that of its key. Before it come those of the copies, from the page at *url*, that a person has
+        set apart from what is there: each is a thing of its own beside it.
+        """
+        of_key, copies = (key.identity, key.identity_with(digest)), list[bytes]()
+        copy = key.identity_with(digest, url.encode("utf8", "surrogatepass"))
+        while self._index.overrides.mark((copy,), (*of_key, *copies)):
+            copies.append(copy)
+            copy = key.identity_with(copy)
+        return [*((each, each) for each in copies), of_key], copy
+
+    def _rests_on_release(self, visit: Visit, item: Any) -> bool:
+        """Return whether *item* is one that this crawl releases, or has released."""
+        match = visit.verdict.match if visit.is_duplicate else None
+        original = None if match is None else self._core.open.get(match.original.number)
+        is_open = original is not None and bool(original.items.released)
+        return is_open or self._core.repeats_released(visit, item)
 
     def give(self, visit: Visit) -> None:
         """Check the page against what the store has now; it is unchecked if the store fails, or has failed."""

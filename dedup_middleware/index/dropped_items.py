@@ -14,6 +14,7 @@ import os
 import time
 import zlib
 from datetime import datetime, timedelta, timezone
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,7 @@ from dedup_middleware.index import item_codec, schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.stores import OpenStore
 
     KeyValue = tuple[bytes, bytes]
@@ -34,6 +36,8 @@ _HEAD = 2 * schema.NUMBER_BYTES
 MOST_ALIKE = 16
 # Bytes of an item, unpacked, with some URLs.
 _MAX_BYTES = item_codec.MAX_BYTES + 2**20
+# Of the digest of a basis.
+_BASIS_BYTES = 8
 
 
 class Release(NamedTuple):
@@ -84,6 +88,11 @@ class DroppedItem(NamedTuple):
     """Changes with what the drop rests on: the original's text and items. Empty if that is unknown, or it was kept."""
     key: bytes = b""
     """Empty where it is stored: it is in the key of the store."""
+
+    @property
+    def was_kept(self) -> bool:
+        """Whether it was kept, and is stored until its feed has ended."""
+        return self.number == self.original
 
     @property
     def item(self) -> Any:
@@ -217,7 +226,7 @@ class DroppedItems:
         """Yield all dropped items, oldest first."""
         for key, value in self._store.scan(*schema.DROPPED):
             item = _decoded(key[1:], value)
-            if item.number != item.original:
+            if not item.was_kept:
                 yield item
 
     @property
@@ -255,6 +264,17 @@ class DroppedItems:
                 self._size -= len(value)
                 deletes += _keys(schema.decode_number(value), key[1:])
         self._store.write([], deletes)
+
+
+def basis_of(original: StoredPage) -> bytes:
+    """Return bytes that change with the text of *original* and with what its items contain; empty if unknown.
+
+    Times would not do: a clock may be set back.
+    """
+    content = original.item_content
+    if content is None or not content.digest:
+        return b""
+    return sha256(original.content + original.exact_digest + content.digest).digest()[:_BASIS_BYTES]
 
 
 def _item_key(key: bytes) -> bytes:

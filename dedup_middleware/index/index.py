@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema, shown
+from dedup_middleware.index.dropped_items import basis_of
 from dedup_middleware.index.lookup import Lookup
 from dedup_middleware.model import Kept, PageFeatures, Scope, StoredPage, now
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import ParamSpec
 
-    from dedup_middleware.index.dropped_items import KeyValue
+    from dedup_middleware.index.dropped_items import DroppedItem, KeyValue
     from dedup_middleware.model import Match, Page
 
     _T = TypeVar("_T")
@@ -281,13 +282,21 @@ class Index(Lookup):
 
         They are compared with what the store has then. A scan of each one's copies.
         """
-        numbers = [n for page in originals if page.original is None and run for n in self.duplicates_of(page.number)]
-        copies = (self.page(number) for number in numbers)
-        dropped = [
-            page.number for page in copies if page is not None and page.run == run and page.kept.feeds is not None
-        ]
-        keys = [key for number in dropped for key in self.dropped.of_page(number)]
-        return self.dropped.to_release(self.dropped.get(keys)) if keys else []
+        items: list[DroppedItem] = []
+        for original in originals:
+            if original.original is None and run:
+                copies = self.numbered(self.duplicates_of(original.number))
+                dropped = [copy.number for copy in copies if copy.run == run and copy.kept.feeds is not None]
+                items += (item for number in dropped for item in self._dropped_by(run, number, basis_of(original)))
+        return self.dropped.to_release(items) if items else []
+
+    def _dropped_by(self, run: str, copy: int, basis: bytes) -> list[DroppedItem]:
+        """Return the stored items of a *copy* that the crawl *run* has dropped, not those of what it was before.
+
+        Of a copy that was not read again, they are those that were dropped before for the same *basis*.
+        """
+        stored = self.dropped.get(self.dropped.of_page(copy))
+        return [item for item in stored if item.crawl == run] or [item for item in stored if item.basis == basis != b""]
 
     # --- writing
 

@@ -205,6 +205,8 @@ class Lookup:
         """
         text = self.text(stored.number)
         page = replace(_unread(stored, self.open_claims.version, run, b""), paragraphs=tuple(text), known=None)
+        if page.is_keyed:
+            return replace(page, item_content=stored.item_content)
         again = fingerprint(text)
         if is_cut(text) or again.digest != stored.digest:
             return page

@@ -11,7 +11,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.model import now
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from dedup_middleware.model import StoredPage
     from dedup_middleware.stores import OpenStore
@@ -29,12 +29,14 @@ class Override(NamedTuple):
     """When: ISO 8601, UTC, to the second."""
     identities: _Identities
     original_identities: _Identities
+    item_keys: tuple[str, ...] = ()
+    """Those of the dropped items of the page that were to be released, as records show them."""
 
     @classmethod
-    def of(cls, page: StoredPage, original: StoredPage) -> Override:
+    def of(cls, page: StoredPage, original: StoredPage, item_keys: Iterable[str] = ()) -> Override:
         """Return the override, made now, for *page* and the *original* that it was a duplicate of."""
         urls = schema.whole(page.url), schema.whole(original.url)
-        return cls(*urls, now(), page.identities, original.identities)
+        return cls(*urls, now(), page.identities, original.identities, tuple(map(schema.whole, item_keys)))
 
     @property
     def key(self) -> bytes:

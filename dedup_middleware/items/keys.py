@@ -18,6 +18,15 @@ _DICT = "dict"
 _JSON = frozenset('"[{-0123456789tfnNI')
 
 
+def as_shown(name: str) -> str:
+    """Return the key that a person has typed as *name* as records show it: JSON without spaces between its values."""
+    start = name.find("[")
+    if start >= 0:
+        with suppress(ValueError, RecursionError):
+            return name[:start] + json.dumps(json.loads(name[start:]), separators=(",", ":"), ensure_ascii=False)
+    return name
+
+
 class ItemKey(NamedTuple):
     """The key of an item."""
 

@@ -168,24 +168,24 @@ class Releases:
     async def items(self) -> AsyncIterator[Any]:
         """Yield the items that are to be released now."""
         deduplication, releaser = self._extension.deduplication, self._extension.releaser
-        counts: Counter[bool] = Counter()
+        causes: Counter[str] = Counter()
         self._is_requested = False
         if deduplication is None or releaser is None:
             return
         try:
             for dropped, by_person in releaser.take():
-                for item in await self._released(deduplication, releaser, dropped, by_person=by_person):
-                    counts[by_person] += 1
+                for item, each in await self._released(deduplication, releaser, dropped, by_person=by_person):
+                    causes[messages.cause_of_release(each, by_person=by_person)] += 1
                     yield item
         except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the spider's own requests follow
             self._give_up(error)
-        for by_person, count in counts.items():
-            self._extension.inform(messages.released(count, by_person=by_person))
+        for cause, count in causes.items():
+            self._extension.inform(messages.released(count, cause))
 
     async def _released(
         self, deduplication: Deduplication, releaser: Releaser, dropped: list[DroppedItem], *, by_person: bool
-    ) -> list[Any]:
-        """Return the items of a page that go on; what a bug of ours holds up stays for the next crawl."""
+    ) -> list[tuple[Any, DroppedItem]]:
+        """Return the items of a page that go on, as they are stored; what a bug of ours holds up stays for the next."""
         kept: list[tuple[Any, DroppedItem]] = []
         try:
             entry = Entry(deduplication, releaser.visit(dropped, by_person=by_person))
@@ -200,7 +200,7 @@ class Releases:
                 self._extension.passing[id(item)] = Passing(item, entry._replace(released=each), request=None)
         except Exception as error:  # noqa: BLE001 - a plugin bug
             self._extension.defect(error, dropped[0].url)
-        return [item for item, _ in kept]
+        return kept
 
     def uncount(self, response: Response) -> None:
         """Take the request for the release, and its *response*, out of Scrapy's stats: nothing was sent."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.driver.opening import Resources
+    from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.records.crawl_lines import CrawlLine
     from dedup_middleware.settings import Config
     from dedup_middleware.visits.visit import Visit
@@ -162,10 +163,16 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
     return line
 
 
-def released(count: int, *, by_person: bool) -> str:
-    """Return the line that so many stored items were released, allowed *by_person*, or by the crawl."""
+def cause_of_release(item: DroppedItem, *, by_person: bool) -> str:
+    """Return why a stored *item* is released: *by_person*, or by the crawl."""
+    if by_person:
+        return "`scrapy dedup allow` was run"
     # An item that was kept is stored until its feed has ended.
-    cause = "`scrapy dedup allow` was run" if by_person else "a feed was lost"
+    return "a feed was lost" if item.was_kept else "this crawl found the original changed, moved or gone"
+
+
+def released(count: int, cause: str) -> str:
+    """Return the line that so many stored items were released because of one *cause*."""
     return f"{plural(count, 'stored item')} {'was' if count == 1 else 'were'} released: {cause}"
 
 

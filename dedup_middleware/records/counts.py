@@ -80,7 +80,7 @@ def counted_as(record: Record) -> tuple[str | None, tuple[tuple[str, int], ...]]
 def _kind(verdict: str, outcome: str, reason: str, *, has_items: bool) -> str | None:
     if outcome == Outcome.RELEASED.value or verdict == _GONE:
         return None
-    if verdict == _UNCHECKED and reason in NOT_COUNTED:
+    if (verdict == _UNCHECKED and reason in NOT_COUNTED) or (verdict != _DUPLICATE and reason == _KEYED):
         return "skipped"
     if verdict == _UNCHECKED:
         return "lists" if reason == _LITTLE_TEXT and not has_items else _UNCHECKED
@@ -95,7 +95,7 @@ def _kind(verdict: str, outcome: str, reason: str, *, has_items: bool) -> str | 
 @lru_cache(maxsize=10_000)
 def _counted(key: _Key) -> tuple[str | None, tuple[tuple[str, int], ...]]:
     verdict, outcome, reason, dropped, kept, would_drop, is_item = key
-    kind = _kind(verdict, outcome, reason, has_items=bool(kept or dropped or reason == _KEYED))
+    kind = _kind(verdict, outcome, reason, has_items=bool(kept or dropped))
     numbers = {"items/dropped": dropped, "gone": int(verdict == _GONE)}
     if kind is None:
         numbers["items/released"] = kept
@@ -163,8 +163,20 @@ class Counts:
 
 
 def kept(numbers: Mapping[str, int], of: str = "") -> Counter[str]:
-    """Return how many pages were kept, by reason, or by verdict where there is none; or of the items *of* that name."""
-    return _by_reason(numbers, f"{of}kept/")
+    """Return how many pages were kept, by reason, or by verdict where there is none; or of the items *of* that name.
+
+    Without pages whose items are judged by their keys: none of these keeps an item.
+    """
+    pages = _by_reason(numbers, f"{of}kept/")
+    del pages[_KEYED]
+    return pages
+
+
+def skipped(numbers: Mapping[str, int], reason: str, of: str = "") -> int:
+    """Return how many pages, or items *of* that name, count neither as kept nor as unchecked for this *reason*."""
+    # The text of a page whose items have keys is checked, for the sake of its links.
+    found = ("unchecked", "kept") if reason == _KEYED else ("unchecked",)
+    return sum(numbers.get(f"{of}{each}/{reason}", 0) for each in found)
 
 
 def unchecked(numbers: Mapping[str, int], of: str = "") -> Counter[str]:
@@ -210,13 +222,12 @@ def _lines(numbers: Mapping[str, int], of: str) -> Iterator[tuple[str, int]]:
         ("unchanged, items dropped", _UNCHANGED_DROPPED),
         ("without items", "without_items"),
         ("list pages (no items)", "lists"),
-        ("switched off", f"unchecked/{Reason.SWITCHED_OFF}"),
-        ("checked by item", f"unchecked/{Reason.ITEMS_CHECKED}"),
-        ("judged by key", f"unchecked/{Reason.ITEMS_HAVE_KEYS}"),
     )
+    labels = dict(zip(NOT_COUNTED, ("switched off", "checked by item", "judged by key"), strict=True))
     yield from _with_reasons("kept", kept(numbers, of))
     yield "  duplicates", numbers.get(f"{of}verdict/duplicate", 0)
     yield from ((f"  {label}", count) for label, name in sometimes if (count := numbers.get(f"{of}{name}", 0)))
+    yield from ((f"  {label}", count) for reason, label in labels.items() if (count := skipped(numbers, reason, of)))
     yield from _with_reasons("unchecked", unchecked(numbers, of))
 
 

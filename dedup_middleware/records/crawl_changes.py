@@ -52,8 +52,10 @@ class _Span:
     after: dict[str, PageChange] = field(default_factory=dict[str, PageChange])
     left: set[str] = field(default_factory=set[str])
     """URLs that pages have left for others."""
-    has_finished: bool = False
-    """Whether a crawl after it has run to its end: what it has not fetched was not there for it."""
+    seen: dict[str, int] = field(default_factory=dict[str, int])
+    """The place, in the order of crawls, of the last one after it that has seen a thing."""
+    finished: int = -1
+    """The place of the last crawl after it that has run to its end: what it has not fetched was not there for it."""
 
     def add(self, record: Record, *, is_after: bool, compares: bool) -> None:
         """Note the *record* of a page, of a crawl before or after; a page is new or changed once for all of these.
@@ -87,6 +89,12 @@ class _Span:
             has_items = bool(record.items_kept or record.items_dropped)
             self.after[url] = PageChange(record.url, kind, shown, moved_from, record.key, has_items)
 
+    def has_lost(self, thing: str) -> bool:
+        """Return whether a *thing* that was there has not been seen by the last crawl that has run to its end."""
+        change = self.after.get(thing)
+        is_shown = thing in self.left or (change is not None and change.kind in {NEW, GONE})
+        return not is_shown and self.seen.get(thing, -1) < self.finished
+
     def _kind_of(self, record: Record, *, compares: bool) -> str:
         # The store may have a page that the records have not: those of new pages may be left out.
         is_stored = record.verdict in {VerdictKind.GONE.value, VerdictKind.UNCHANGED.value}
@@ -103,9 +111,10 @@ class _Span:
 def changes_since(path: Path, crawl: str | None = None, wanted: RecordFilter | None = None) -> Iterator[PageChange]:
     """Yield what became of each page that is *wanted*, or of all, after *crawl*, by the records at *path*.
 
-    Items with keys stand for themselves, and their pages are left out. Without *crawl*, the last crawl of the latest
-    spider is compared with the one before it. A page that was crawled before, and not since then, was ``not seen`` if a
-    crawl of its spider has finished since. Memory: the URLs and keys. `NothingFoundError` if there are not two crawls.
+    Items with keys stand for themselves, and their pages are left out. Without *crawl*, it is the last crawl of the
+    latest spider compared with the one before it. A page that was crawled before was ``not seen`` if the last crawl of
+    its spider that has finished since then, and those after that, have not seen it. Memory: the URLs and keys.
+    `NothingFoundError` where there are not two crawls.
     """
     order = _crawls(path)
     if len(order) < 2:  # noqa: PLR2004
@@ -113,22 +122,21 @@ def changes_since(path: Path, crawl: str | None = None, wanted: RecordFilter | N
     if crawl is not None and crawl not in order[:-1]:
         raise NothingFoundError(f"No crawl {crawl} in {path}, or none after it", f"Its crawls: {', '.join(order)}.")
     place = len(order) - 2 if crawl is None else order.index(crawl)
-    names = {name: n > place for n, name in enumerate(order)}
+    places = {name: n for n, name in enumerate(order)}
     span, compares = _Span(), dict[str, bool]()
     for line in lines(path):
-        is_after = names.get(line.crawl)
-        if is_after is None:
+        if (n := places.get(line.crawl)) is None:
             continue
         if not isinstance(line, Record):
-            span.has_finished |= is_after and line.reason == FINISHED
+            span.finished = max(span.finished, n) if n > place and line.reason == FINISHED else span.finished
             compares[line.crawl] = line.scope != Scope.CRAWL.value
         elif (line.outcome != Outcome.RELEASED.value or line.moved_from) and (wanted is None or wanted.has(line)):
-            span.add(line, is_after=is_after, compares=compares.get(line.crawl, True))
-    yield from span.after.values()
-    if span.has_finished:
-        known = span.after.keys() | span.left
-        missing = (found for thing, found in span.before.items() if found is not None and thing not in known)
-        yield from (PageChange(url, NOT_SEEN, key=key) for url, key in sorted(missing))
+            span.add(line, is_after=n > place, compares=compares.get(line.crawl, True))
+            span.seen[line.thing] = n
+    vanished = {thing for thing, was in span.before.items() if was is not None and span.has_lost(thing)}
+    yield from (change for thing, change in span.after.items() if thing not in vanished)
+    missing = ((span.before[thing] or ("", "")) for thing in vanished)
+    yield from (PageChange(url, NOT_SEEN, key=key) for url, key in sorted(missing))
 
 
 def _crawls(path: Path) -> list[str]:

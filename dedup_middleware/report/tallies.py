@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.order.forms import MAX_FORMS, forms_of
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
-from dedup_middleware.records.counts import KINDS, NOT_COUNTED, OF_ITEMS, OF_PAGES, counted_as, host_at, kept, unchecked
+from dedup_middleware.records.counts import (
+    KINDS,
+    NOT_COUNTED,
+    OF_ITEMS,
+    OF_PAGES,
+    counted_as,
+    host_at,
+    kept,
+    skipped,
+    unchecked,
+)
 from dedup_middleware.records.crawl_lines import CrawlLine
 from dedup_middleware.records.file import EVIDENCE_CHARACTERS, MAX_CHANGES, TEXT
 from dedup_middleware.records.signs import Signs, score_of
@@ -110,8 +120,8 @@ class Crawl:
         """Return its numbers as plain values."""
         pages, items = ({kind: counted[kind] for kind in KINDS} for counted in (self.pages, self.items))
         of_items = {f"items_{name}": self.numbers[f"items/{name}"] for name in ("dropped", "released")}
-        skipped = {reason.value: self.numbers[f"unchecked/{reason}"] for reason in NOT_COUNTED}
-        return {"pages": pages, "skipped": skipped, "items": items, "reasons": self.reasons(), **of_items}
+        not_counted = {reason.value: skipped(self.numbers, reason.value) for reason in NOT_COUNTED}
+        return {"pages": pages, "skipped": not_counted, "items": items, "reasons": self.reasons(), **of_items}
 
     def reasons(self) -> list[dict[str, Any]]:
         """Return why pages, and items that were checked by themselves, were kept or unchecked, most frequent first."""

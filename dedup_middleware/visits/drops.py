@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.index import item_codec
-from dedup_middleware.index.dropped_items import DroppedItem
+from dedup_middleware.index.dropped_items import DroppedItem, basis_of
 from dedup_middleware.items.same_item import FetchedItem
 from dedup_middleware.model import Action, Scope
 
@@ -16,12 +15,9 @@ if TYPE_CHECKING:
 
     from dedup_middleware.index.dropped_items import KeyValue
     from dedup_middleware.index.index import Changed, Index
-    from dedup_middleware.model import Match, Page, StoredPage
+    from dedup_middleware.model import Match, Page
     from dedup_middleware.settings import Config
     from dedup_middleware.visits.visit import ItemClasses, Visit
-
-# Of a digest.
-_BASIS_BYTES = 8
 
 
 class Written(NamedTuple):
@@ -126,7 +122,7 @@ class Drops:
             score=1.0 if match is None else round(match.score, 4),
             type=kind,
             data=data,
-            basis=b"" if match is None else _basis_of(match.original),
+            basis=b"" if match is None else basis_of(match.original),
         )
 
     def note_again(self, visit: Visit, item: Any, feeds: frozenset[str]) -> bool:
@@ -144,7 +140,7 @@ class Drops:
             before = fetched.nearest(self._index.dropped.replaceable(self._alike(visit, fetched, known.number)))
             if before is None or before.original != original.number or not original.kept.has_reached(feeds):
                 return False
-            if before.basis == _basis_of(original) != b"":
+            if before.basis == basis_of(original) != b"":
                 visit.claim.written_for, visit.claim.stored_number = original.number, known.number
                 self._index.note_dropped_again(known, self._crawl)
                 return True
@@ -195,25 +191,29 @@ class Drops:
 
         Each released item once. It need not be stored: until the released one is durable, the store has that.
         """
-        if not self._released or visit.claim.stored is None or visit.action is not Action.DROP:
-            return False
+        released, before = self._released_as(visit, item, wanting)
+        released[:] = [pair for pair in released if pair[0] is not before]
+        return before is not None
+
+    def is_released(self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]) -> bool:
+        """Return what `repeat_released` returns, and note nothing."""
+        return self._released_as(visit, item, wanting)[1] is not None
+
+    def _released_as(
+        self, visit: Visit, item: Any, wanting: Callable[[Any], frozenset[str]]
+    ) -> tuple[list[tuple[DroppedItem, frozenset[str]]], DroppedItem | None]:
+        """Return the released *item* of the page of *visit*, if there is one, and the list that has it."""
+        page, stored = visit.page, visit.claim.stored
+        if not self._released or page is None or visit.action is not Action.DROP:
+            return [], None
+        if page.is_keyed:
+            numbers = [known.number for known in self._index.same(page.identities[:2])]
+        else:
+            numbers = [] if stored is None else [stored.number]
         with suppress(item_codec.NotStorableError):
             fetched = self._fetched(item_codec.encode(item), visit.url)
-            numbers = visit.claim.stored.number, *(known.number for known in visit.verdict.known)
             for released in (self._released.get((number, fetched.key), []) for number in numbers):
                 before = fetched.nearest(each for each, feeds in released if wanting(item) <= feeds)
                 if before is not None:
-                    released[:] = [pair for pair in released if pair[0] is not before]
-                    return True
-        return False
-
-
-def _basis_of(original: StoredPage) -> bytes:
-    """Return bytes that change with the text of *original* and with what its items contain; empty if unknown.
-
-    Times would not do: a clock may be set back.
-    """
-    content = original.item_content
-    if content is None or not content.digest:
-        return b""
-    return sha256(original.content + original.exact_digest + content.digest).digest()[:_BASIS_BYTES]
+                    return released, before
+        return [], None

@@ -76,7 +76,7 @@ function renderOverview(summary) {
     ["unchecked", number(pages.unchecked), ""],
     ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists", "unchanged_dropped")],
     ["items", number(all.items_dropped), all.items_released ? word("tile_released", { n: all.items_released }) : ""],
-    ...(totalOf(items) ? [["items_checked", number(totalOf(items)), partsOf(items, [...KINDS_KEPT, "duplicate", "unchecked"])]] : []),
+    ...(totalOf(items) ? [["items_checked", number(totalOf(items)), partsOf(items, [...KINDS_KEPT, "unchanged_dropped", "duplicate", "unchecked"])]] : []),
     ["bytes", size(summary.bytes), ""],
   ].map(([name, value, more]) => tile(word(`tile_${name}`), value, more, name));
   document.querySelector("#overview .tiles").replaceChildren(...tiles);
