@@ -205,6 +205,12 @@ def test_words_beyond_the_most_that_are_aligned_make_no_copy():
     assert Kind.TOO_LONG in kinds(edited, sentences)
 
 
+def test_what_is_not_read_is_not_equal():
+    rows = [f"Row {n}" for n in range(MAX_WORDS + 500)]
+    assert kinds([*rows[:-100], "Another row", *rows[-99:]], rows) == [Kind.TOO_LONG]
+    assert kinds(rows[:MAX_WORDS], rows) == []
+
+
 @pytest.mark.parametrize(
     ("british", "american"),
     [("neighbours", "neighbors"), ("realised", "realized"), ("centre", "center"), ("organisation", "organization")],

@@ -128,13 +128,15 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
     """
     context = context or Context()
     here = _read(lines)
+    # What follows the most that is read may be anything.
+    beside = [Edit(Kind.TOO_LONG, "")] if len(here) > MAX_WORDS else []
     if context.counts is not None:
         here = [each for each in here if context.counts(each[0])]
-    moved = [*moved_lines(here, original.sentences), *replaced_values(lines, original.lines)]
+    beside += [*moved_lines(here, original.sentences), *replaced_values(lines, original.lines)]
     if {text for text, _ in here} <= {text for text, _ in original.sentences}:
-        return Comparison((*moved,), 1.0)
+        return Comparison((*beside,), 1.0)
     found = _Alignment(here, original, context).comparison()
-    return found._replace(edits=(*found.edits, *moved))
+    return found._replace(edits=(*found.edits, *beside))
 
 
 class _Sentence:
