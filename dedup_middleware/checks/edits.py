@@ -11,6 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, starmap
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
@@ -18,6 +19,7 @@ from rapidfuzz.distance import OSA, Indel
 from dedup_middleware.checks.lists import moved_lines, replaced_values
 from dedup_middleware.checks.table import Edit, Kind
 from dedup_middleware.extraction.features import MAX_UNIT, is_passing
+from dedup_middleware.items.item_values import is_to_come
 from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
     OPERATORS,
@@ -48,7 +50,7 @@ SEVERAL = 3
 OWN_PASSAGE, OWN_END = 250, 150
 #: From this share of capitalised words inside sentences on, capitals mark nouns, as in German, and no names.
 NOUNS = 0.17
-# Words of a negation, "does not have", and of a word that is misspelled with a space in it.
+# Words of a misspelling with a space in it.
 _FEW = 3
 # Letters of an abbreviation in capitals; longer words in capitals are headings, or shouted.
 _ACRONYM = 5
@@ -91,10 +93,14 @@ class Context:
     is_originals: Callable[[str], bool] = lambda _: False
     has_frame: bool = False
     """Whether what stands at the edges of the text may be no part of it."""
+    is_view: bool = False
+    """Whether a word at the edge of the text may be a label of a view: "News" above a page to print."""
     allowed: AbstractSet[Kind] | None = None
     """Where a few other edits decide, the comparison ends with these; ``None``: it never ends early."""
     read: dict[tuple[str, bool], _Sentence] = field(default_factory=dict)
     """The sentences of the text that were read, for the next original."""
+    now: float = inf
+    """When the text was fetched, in seconds since 1970: a date by itself that is later is an event's."""
     least: float = 0.0
     """Of a text with a lower score no edit is named, and its score is a bound."""
 
@@ -132,7 +138,7 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
     beside = [Edit(Kind.TOO_LONG, "")] if len(here) > MAX_WORDS else []
     if context.counts is not None:
         here = [each for each in here if context.counts(each[0])]
-    beside += [*moved_lines(here, original.sentences), *replaced_values(lines, original.lines)]
+    beside += [*moved_lines(here, original.sentences, context.is_sites), *replaced_values(lines, original.lines)]
     if {text for text, _ in here} <= {text for text, _ in original.sentences}:
         return Comparison((*beside,), 1.0)
     found = _Alignment(here, original, context).comparison()
@@ -315,7 +321,9 @@ class _Alignment:
             elif places.stop > MAX_WORDS:
                 yield sentence, places, 0, _UNREAD
                 return
-            elif self._is_free(sentence, self.context.is_sites):
+            elif self._is_label_of_view(sentence, places) or (
+                self._is_free(sentence, self.context.is_sites) and not self._is_instead(sentence, places)
+            ):
                 yield sentence, places, 0, _FREE
             else:
                 unmatched = _weight(self.here.words[p] for p in places if self.match[p] < 0)
@@ -327,7 +335,7 @@ class _Alignment:
         instead, kind = self._in_place(sentence, places), Kind.ADDED
         if sentence.is_label:
             is_slip = bool(instead) and self._is_slip(sentence.folded, _Sentence(instead, is_line=True).folded)
-            is_fact = self._has_own_number(sentence) and _is_value(sentence.text)
+            is_fact = self._has_own_number(sentence) and self._is_value(sentence.text)
             kind = Kind.SLIP if is_slip else Kind.LINE if instead else Kind.ADDED_FACT if is_fact else Kind.LINE_ADDED
         elif self._has_own_fact(sentence) and not (self.context.has_frame and self._is_at_edge(places)):
             kind = Kind.ADDED_FACT
@@ -373,12 +381,31 @@ class _Alignment:
     def _is_at_edge(self, places: range) -> bool:
         return all(m < 0 for m in self.match[: places.start]) or all(m < 0 for m in self.match[places.stop :])
 
-    @staticmethod
-    def _is_free(sentence: _Sentence, is_sites: Callable[[str], bool]) -> bool:
-        """Return whether a line by itself tells nothing of its text: it is a credit, a dateline, a date, the site's."""
-        if not sentence.is_line:
+    def _is_free(self, sentence: _Sentence, is_sites: Callable[[str], bool]) -> bool:
+        """Return whether a line by itself tells nothing of its text: it is a credit, a dateline, a date, the site's.
+
+        A date that is to come is no date of a publication.
+        """
+        if not sentence.is_line or is_to_come(sentence.text, self.context.now):
             return False
         return is_free_line(sentence.text) or (len(sentence.text) <= SHORT and is_sites(sentence.text))
+
+    def _is_label_of_view(self, sentence: _Sentence, places: range) -> bool:
+        is_word = self.context.is_view and sentence.is_label and are_letters("".join(sentence.text.split()))
+        return is_word and self._is_at_edge(places)
+
+    def _is_instead(self, sentence: _Sentence, places: range) -> bool:
+        """Return whether a label of the site is the value that the original's text has as another one in its place."""
+        is_frame = self.context.has_frame and self._is_at_edge(places)
+        return not is_frame and not is_free_line(sentence.text) and bool(self._in_place(sentence, places))
+
+    def _is_value(self, line: str) -> bool:
+        """Return whether *line* gives a number or two: "When: 12 May 2027, 18:30"; not one to read, nor a dateline."""
+        if is_to_come(line, self.context.now):
+            return True
+        if _weight(word for word in tokens(plain(line)) if not word[:1].isdecimal()) > VALUE or is_passing(line):
+            return False
+        return _LABELLED.match(line) is not None or not is_dated(line)
 
     def _has_own_fact(self, sentence: _Sentence) -> bool:
         """Return whether *sentence* has a number or a name that the original has nowhere."""
@@ -416,6 +443,15 @@ class _Alignment:
         words = Kind.LINE if sentence.weight <= SHORT else Kind.REWORDED if is_rewritten else Kind.WORD
         yield from (edit._replace(kind=words) if edit.kind is Kind.WORD else edit for edit in found)
         yield from self._moved(sentence, places, [here for here, _ in gaps])
+        yield from self._cut(sentence, places.stop - 1)
+
+    def _cut(self, sentence: _Sentence, last: int) -> Iterator[Edit]:
+        """Yield whether *sentence* ends with a number that goes on in the original: "20", "20 million euros"."""
+        number, after = sentence.words[-1], self.match[last] + 1
+        if number[0].isdecimal() and 0 < after < len(self.there.words) and self._continues(after, after - 1):
+            rest = self.there.written[after]
+            if not rest[:1].isdecimal():
+                yield Edit(Kind.NUMBER, number, joined([number, rest]), sentence.text)
 
     def _moved(self, sentence: _Sentence, places: range, own: list[list[str]]) -> Iterator[Edit]:
         """Yield whether *own* words stand at another place in the original's sentence, where that carries meaning.
@@ -463,12 +499,12 @@ class _Alignment:
         """Return the kind of edit that has *here* in the place of *there*; ``None`` if they are written otherwise."""
         ours, theirs = ([w.casefold() for w in words] for words in (here, there))
         numbers = numbers_in(ours), numbers_in(theirs)
-        if "".join(ours) == "".join(theirs) and numbers[0] == numbers[1]:
+        is_negated = any(map(is_negation, ours)) != any(map(is_negation, theirs))
+        if "".join(ours) == "".join(theirs) and numbers[0] == numbers[1] and not is_negated:
             return Kind.SYMBOL if ours == theirs else None
         if len(ours) == len(theirs) == 1 and is_variant(ours[0], theirs[0]):
             return None
-        is_negated = any(map(is_negation, ours)) != any(map(is_negation, theirs))
-        if is_negated and max(len(ours), len(theirs)) <= _FEW:
+        if is_negated:
             return Kind.NEGATION
         symbols = [[w for w in words if is_symbol(w)] for words in (ours, theirs)]
         if symbols[0] != symbols[1] and (all(symbols) or not OPERATORS.isdisjoint(symbols[0] + symbols[1])):
@@ -558,13 +594,6 @@ def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
 def is_dated(line: str) -> bool:
     """Return whether *line* stands by itself and has a date."""
     return is_label(line) and _DATED.search(folded(line)) is not None
-
-
-def _is_value(line: str) -> bool:
-    """Return whether *line* gives a number or two: "When: 12 May 2027, 18:30"; not one to read, nor a dateline."""
-    if _weight(word for word in tokens(plain(line)) if not word[:1].isdecimal()) > VALUE or is_passing(line):
-        return False
-    return _LABELLED.match(line) is not None or not is_dated(line)
 
 
 def is_free_line(text: str) -> bool:

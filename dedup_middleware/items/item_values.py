@@ -146,7 +146,7 @@ def short_values(values: Sequence[tuple[str, Plain]], url: str, *, are_named: bo
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
         for text in texts:
             written = text if isinstance(value, str) else str(value)
-            to_come = _is_to_come(written, now)
+            to_come = is_to_come(written, now)
             found = Value(name, titles.row_of(text), "".join(symbols_of(text)), written, to_come)
             if found.words or found.signs:
                 yield found
@@ -215,7 +215,7 @@ def _is_clock_reading(text: str, now: float | None) -> bool:
     )
 
 
-def _is_to_come(text: str, now: float) -> bool:
+def is_to_come(text: str, now: float) -> bool:
     """Return whether *text* begins with a day that is later than tomorrow, wherever one reads it."""
     if len(text) > _LONGEST_MOMENT or _DIGIT.search(text) is None:
         return False
