@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
 
-from dedup_middleware.checks.lists import moved_lines, replaced_values
+from dedup_middleware.checks.lists import VALUE, is_free_line, is_value, moved_lines, replaced_values
 from dedup_middleware.checks.table import Edit, Kind
-from dedup_middleware.extraction.features import MAX_UNIT, is_passing
+from dedup_middleware.extraction.features import MAX_UNIT
 from dedup_middleware.items.item_values import is_to_come
-from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
+from dedup_middleware.text.clauses import SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
     OPERATORS,
     are_letters,
@@ -30,7 +30,7 @@ from dedup_middleware.text.words import (
     is_variant,
     numbers_in,
     tokens,
-    without_credits,
+    weight_of,
     without_numbering,
 )
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 MAX_WORDS = 8_000
 #: A sentence of which this share is aligned with the original is the same sentence, edited.
 SAME = 0.5
-#: Letters of a value in a sentence, "part time": what is longer stands for several.
-VALUE = 15
 #: So many places that differ make a reworded sentence.
 SEVERAL = 3
 #: Letters of own sentences in a row that are a passage: within the text, and at its end, where a story goes on.
@@ -57,9 +55,6 @@ _ACRONYM = 5
 # Marks a sentence that both texts have, which is aligned as one word.
 _WHOLE = "\0"
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
-_DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
-_LABELLED = re.compile(r"\s*[^\W\d][^:：\d]*[:：]")
-_HOUR = re.compile(r"\d[:：]\d\d")
 _NO_LETTER = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
 # After one of these a quotation, a part or a clause begins, with a capital.
@@ -178,7 +173,7 @@ class _Sentence:
 
     @cached_property
     def weight(self) -> int:
-        return _weight(self.folded)
+        return weight_of(self.folded)
 
 
 class _Stream:
@@ -298,7 +293,7 @@ class _Alignment:
                 continue
             if _is_edited(counted, unmatched):
                 found = [*self._edited(sentence, places)]
-                own += unmatched - sum(_weight(tokens(folded(e.here))) for e in found if e.kind is Kind.SLIP)
+                own += unmatched - sum(weight_of(tokens(folded(e.here))) for e in found if e.kind is Kind.SLIP)
                 edits += found
             else:
                 edits.append(self._own(sentence, places))
@@ -326,7 +321,7 @@ class _Alignment:
             ):
                 yield sentence, places, 0, _FREE
             else:
-                unmatched = _weight(self.here.words[p] for p in places if self.match[p] < 0)
+                unmatched = weight_of(self.here.words[p] for p in places if self.match[p] < 0)
                 yield sentence, places, sentence.weight, unmatched
 
     # --- a sentence that the original has not
@@ -335,7 +330,7 @@ class _Alignment:
         instead, kind = self._in_place(sentence, places), Kind.ADDED
         if sentence.is_label:
             is_slip = bool(instead) and self._is_slip(sentence.folded, _Sentence(instead, is_line=True).folded)
-            is_fact = self._has_own_number(sentence) and self._is_value(sentence.text)
+            is_fact = self._has_own_number(sentence) and is_value(sentence.text, self.context.now)
             kind = Kind.SLIP if is_slip else Kind.LINE if instead else Kind.ADDED_FACT if is_fact else Kind.LINE_ADDED
         elif self._has_own_fact(sentence) and not (self.context.has_frame and self._is_at_edge(places)):
             kind = Kind.ADDED_FACT
@@ -372,7 +367,7 @@ class _Alignment:
             for place in range(start, stop):
                 if there.words[place][0] != _WHOLE and place not in self.taken:
                     number = there.sentence_of[place]
-                    gone[number] = gone.get(number, 0) + _weight([there.words[place]])
+                    gone[number] = gone.get(number, 0) + weight_of([there.words[place]])
             lines = [s for n, w in gone.items() if w > (1 - SAME) * (s := there.sentences[n]).weight or not s.weight]
             self._gone_last = [line for line in lines if not self._is_free(line, self.context.is_originals)]
             self._last_gap = start, stop
@@ -398,14 +393,6 @@ class _Alignment:
         """Return whether a label of the site is the value that the original's text has as another one in its place."""
         is_frame = self.context.has_frame and self._is_at_edge(places)
         return not is_frame and not is_free_line(sentence.text) and bool(self._in_place(sentence, places))
-
-    def _is_value(self, line: str) -> bool:
-        """Return whether *line* gives a number or two: "When: 12 May 2027, 18:30"; not one to read, nor a dateline."""
-        if is_to_come(line, self.context.now):
-            return True
-        if _weight(word for word in tokens(plain(line)) if not word[:1].isdecimal()) > VALUE or is_passing(line):
-            return False
-        return _LABELLED.match(line) is not None or not is_dated(line)
 
     def _has_own_fact(self, sentence: _Sentence) -> bool:
         """Return whether *sentence* has a number or a name that the original has nowhere."""
@@ -434,7 +421,7 @@ class _Alignment:
         ]
         # What is replaced by a whole clause is rewritten in as many places as it has values.
         count = sum(
-            1 + max(_weight(tokens(folded(text))) for text in (edit.here, edit.there)) // VALUE
+            1 + max(weight_of(tokens(folded(text))) for text in (edit.here, edit.there)) // VALUE
             for edit in found
             if edit.kind in {Kind.WORD, Kind.LEFT_OUT, Kind.ADDED}
         )
@@ -576,10 +563,6 @@ def _count(edits: Iterable[Edit], allowed: AbstractSet[Kind]) -> int:
     return sum(edit.kind not in allowed for edit in edits)
 
 
-def _weight(words: Iterable[str]) -> int:
-    return weight("".join([w for w in words if (w.isascii() and w.isalnum()) or not is_symbol(w)]))
-
-
 def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
     """Return the first sentences of *lines*, each once, and whether it is a line by itself; without their numbering."""
     read = ([s for portion in portions([line]) for s in sentences(portion)] for line in lines)
@@ -589,19 +572,6 @@ def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
         if len(found) > MAX_WORDS:
             break
     return [*zip(without_numbering([text for text, _ in found]), (is_line for _, is_line in found), strict=True)]
-
-
-def is_dated(line: str) -> bool:
-    """Return whether *line* stands by itself and has a date."""
-    return is_label(line) and _DATED.search(folded(line)) is not None
-
-
-def is_free_line(text: str) -> bool:
-    """Return whether a line by itself is of its publication: a credit, a dateline, a date, an age, a count of views."""
-    return not [*without_credits([plain(text)])] or (
-        # A date with an hour is that of an event.
-        is_label(text) and is_passing(text) and _HOUR.search(text) is None
-    )
 
 
 def names_of(sentence: str) -> list[str]:

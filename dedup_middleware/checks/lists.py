@@ -1,18 +1,26 @@
-"""Compares two texts as lists of lines: what is at another place, and values that others repeat."""
+"""Compares two texts as lists of lines: what is at another place, values that others repeat, lines by themselves."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.table import Edit, Kind
 from dedup_middleware.extraction.features import is_passing
-from dedup_middleware.text.clauses import SHORT, folded, is_label, weight
+from dedup_middleware.items.item_values import is_to_come
+from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, weight
+from dedup_middleware.text.words import tokens, weight_of, without_credits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+#: Letters of a value in a sentence, "part time": what is longer stands for several.
+VALUE = 15
+_DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
+_LABELLED = re.compile(r"\s*[^\W\d][^:：\d]*[:：]")
+_HOUR = re.compile(r"\d[:：]\d\d")
 # Lines that have an order in both texts.
 _FEWEST = 3
 
@@ -74,3 +82,28 @@ def _lists(text: Iterable[tuple[str, bool]]) -> list[list[str]]:
     """Return the short lines of a *text* that follow one another, short sentences among them."""
     groups = groupby(text, key=lambda each: each[1] and (is_label(each[0]) or weight(each[0]) <= SHORT))
     return [[line for line, _ in group] for is_list, group in groups if is_list]
+
+
+def is_value(line: str, now: float) -> bool:
+    """Return whether *line* gives a number or two: "When: 12 May 2027, 18:30"; not one to read, nor a dateline.
+
+    A date by itself is one if it is to come at *now*, in seconds since 1970.
+    """
+    if is_to_come(line, now):
+        return True
+    if weight_of(word for word in tokens(plain(line)) if not word[:1].isdecimal()) > VALUE or is_passing(line):
+        return False
+    return _LABELLED.match(line) is not None or not is_dated(line)
+
+
+def is_dated(line: str) -> bool:
+    """Return whether *line* stands by itself and has a date."""
+    return is_label(line) and _DATED.search(folded(line)) is not None
+
+
+def is_free_line(text: str) -> bool:
+    """Return whether a line by itself is of its publication: a credit, a dateline, a date, an age, a count of views."""
+    return not [*without_credits([plain(text)])] or (
+        # A date with an hour is that of an event.
+        is_label(text) and is_passing(text) and _HOUR.search(text) is None
+    )

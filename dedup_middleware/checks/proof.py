@@ -8,7 +8,8 @@ from itertools import chain
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
+from dedup_middleware.checks.edits import Context, Original, compare
+from dedup_middleware.checks.lists import is_free_line
 from dedup_middleware.checks.naming import is_headline, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, is_same_page, relation_of
 from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, rejection_of
