@@ -107,7 +107,7 @@ def plain(text: str) -> str:
         for wide, narrow in FULL_WIDTH:
             text = text.replace(wide, narrow)
         text = _BESIDE_DIGIT.sub(_apart, text)
-        text = simplified(unicodedata.normalize("NFKC", text)).replace("⁄", "/")
+        text = simplified(unicodedata.normalize("NFKC", text))
     return text
 
 

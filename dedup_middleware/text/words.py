@@ -116,7 +116,7 @@ def tokens(text: str) -> list[str]:
     >>> tokens("It lost 25:23, at -1,600 m, in 2019 – 2020")
     ['It', 'lost', '25:23', 'at', '-', '1600', 'm', 'in', '2019-2020']
     """
-    text = _DASH.sub(MINUS, without_separators(text))
+    text = _DASH.sub(MINUS, without_separators(text).replace("⁄", "/"))
     return [MINUS if token in _DASHES else token for token in _TOKEN.findall(text)]
 
 
