@@ -332,6 +332,7 @@ def test_a_number_that_numbers_no_line_is_one_of_its_text(one, other):
     ("one", "other"),
     [
         (["1 cup rice", "2 cups water", "3 spoons salt"], (2, 3, 4)),
+        (["1 cup of rice.", "2 cups of milk.", "3 cups of salt."], (2, 3, 4)),
         (["2019 A", "2020 B", "2021 C"], (1919, 1920, 1921)),
     ],
 )

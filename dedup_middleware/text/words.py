@@ -237,8 +237,8 @@ def without_credits(paragraphs: Iterable[str]) -> Iterator[str]:
 
 # "1 ", "12. ", "3:1 ", "(4) " before a line; group 2 is a mark behind the number.
 _NUMBERED = pattern(r"\W{0,2}(?:\d{1,3}[:.])?(\d{1,3})([.:)\]]{0,2})\s+(?=\D)")
-# Lines in a row.
-_FEWEST_NUMBERED = 3
+# Lines in a row, from 1 on, and from another number on: three quantities may follow one another.
+_FEWEST_NUMBERED, _FEWEST_FURTHER = 3, 5
 
 
 def without_numbering(paragraphs: Iterable[str]) -> list[str]:
@@ -266,9 +266,10 @@ def without_numbering(paragraphs: Iterable[str]) -> list[str]:
 
 def _strip(lines: list[str], run: list[tuple[int, re.Match[str]]]) -> None:
     """Remove the numbers of a *run* of lines, if they number these."""
-    first = run[0][1]
-    is_list = first[1] == "1" and first[2] != ""
-    if len(run) >= _FEWEST_NUMBERED and (is_list or 2 * sum(is_label(lines[place]) for place, _ in run) <= len(run)):
+    begins = run[0][1][1] == "1"
+    is_marked = begins and run[0][1][2] != ""
+    is_text = is_marked or 2 * sum(is_label(lines[place]) for place, _ in run) <= len(run)
+    if is_text and len(run) >= (_FEWEST_NUMBERED if begins else _FEWEST_FURTHER):
         for place, found in run:
             lines[place] = lines[place][found.end() :]
 
