@@ -11,13 +11,29 @@ Reporting on the harbour takes patience.|Editing is half of the work.|Source of 
 Published authors read here every week.|Updated rules came into force.|Image quality is good.|
 编辑部的故事|来源不明的水|完成了|记者在现场看到，门是开着的。|
 The end of the street is closed.|A cat - or a dog|I - said he - am late|
-Fine. A photo by Ann Moran hangs there.
+Fine. A photo by Ann Moran hangs there.|
+NEVER MIX - bleach and ammonia|BUY – shares of the line|Credits: 30 ECTS|Credit: EUR 500|Source: 3 wells
 """
 
 
 @pytest.mark.parametrize("line", SENTENCES.replace("\n", "").split("|"))
 def test_a_sentence_stays_as_it_is(line):
     assert [*without_credits([line])] == [line]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("LONDON (Reuters) - Trams stood.", ["Trams stood."]),
+        ("NEW YORK, Sept. 5 — Trams stood.", ["Trams stood."]),
+        ("LONDON, May 5 (Reuters) - Trams stood.", ["Trams stood."]),
+        ("Credits: Ann Moran", []),
+        ("Photo: 5 May 2020", []),
+        ("Source: Harbour Post, 12.05.2020", []),
+    ],
+)
+def test_credits_and_datelines_are_left_out(text, found):
+    assert [*without_credits([text])] == found
 
 
 @pytest.mark.parametrize(

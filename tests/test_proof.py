@@ -293,6 +293,15 @@ def test_a_line_with_another_value_is_another_one(one, other):
     assert across(page("", text=first), page("", text=second)) == "related"
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [(["Rating", "3/5"], ["Rating", "1/5"]), (["See", "page 2"], ["See", "page 7"])]
+)
+def test_a_number_by_itself_in_a_text_is_no_word_for_a_view(one, other):
+    first, second = ([story(3)[0], *lines, *story(3)[1:]] for lines in (one, other))
+    assert across(page("", text=first), page("", text=second)) == "related"
+    assert across(page("", text=first), page("", text=[*story(3)[:1], *one, "print", *story(3)[1:]])) == "duplicate"
+
+
 @pytest.mark.parametrize(("one", "other"), [("4 min read", "3 min read"), ("阅读时间 4 分钟", "阅读时间 6 分钟")])
 def test_a_reading_time_is_no_value(one, other):
     first, second = ([line, *story(3)] for line in (one, other))

@@ -23,8 +23,8 @@ def page(tell=story, *, frame=FRAME, last=""):
     return f"<!DOCTYPE html><html><head><title>{title}</title>{SITE}</head><body>{menu}{body}</body></html>"
 
 
-def view(tell=story, *, title="The ferry is back"):
-    lines = "".join(f"<p>{line}</p>" for line in tell(1))
+def view(tell=story, *, title="The ferry is back", first=""):
+    lines = first + "".join(f"<p>{line}</p>" for line in tell(1))
     return f"<html><head><title>{title}</title></head><body><h1>The ferry is back</h1>{lines}</body></html>"
 
 
@@ -50,6 +50,21 @@ def test_a_page_and_its_view_are_one_in_both_orders(tell, url, title):
 def test_a_view_in_another_language_is_one_of_the_page_before(tell, word, title):
     printed = view(tell, title=title.format("The ferry is back"))
     assert verdicts((STORY, page(tell)), (f"{STORY}/{word}", printed))[1] == "duplicate"
+
+
+@pytest.mark.parametrize("first", ["<p>Cancelled</p>", "<p>Status</p><p>Rejected</p>"])
+def test_a_word_that_only_the_view_has_is_no_label_of_views(first):
+    def printed(html):
+        return html.replace("<p>", "<p class=printed>").replace("<h1>", "<h1 class=top>")
+
+    assert (
+        verdicts((STORY, page()), (PRINTED, printed(view().replace("</p><p>", f"</p>{first}<p>", 1))))[1] == "related"
+    )
+    # At the edge of a page it may be the frame's, but not in the text of an item.
+    assert verdicts((STORY, page()), (PRINTED, printed(view(first=first))))[1] == "duplicate"
+    texts = ["\n".join(story(1)), "\n".join([*first[3:-4].split("</p><p>"), *story(1)])]
+    items = [{"title": "The ferry is back", "text": text} for text in texts]
+    assert verdicts((STORY, page(), items[0]), (PRINTED, printed(view(first=first)), items[1]))[1] == "related"
 
 
 @pytest.mark.parametrize(

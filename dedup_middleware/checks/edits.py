@@ -11,14 +11,16 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, starmap
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
 
-from dedup_middleware.checks.lists import moved_lines, replaced_values
+from dedup_middleware.checks.lists import VALUE, is_free_line, is_value, moved_lines, replaced_values
 from dedup_middleware.checks.table import Edit, Kind
-from dedup_middleware.extraction.features import MAX_UNIT, is_passing
-from dedup_middleware.text.clauses import MONTHS, SHORT, folded, is_label, plain, portions, sentences, weight
+from dedup_middleware.extraction.features import MAX_UNIT
+from dedup_middleware.items.item_values import is_to_come
+from dedup_middleware.text.clauses import SHORT, folded, is_label, plain, portions, sentences, weight
 from dedup_middleware.text.words import (
     OPERATORS,
     are_letters,
@@ -28,7 +30,7 @@ from dedup_middleware.text.words import (
     is_variant,
     numbers_in,
     tokens,
-    without_credits,
+    weight_of,
     without_numbering,
 )
 
@@ -40,24 +42,19 @@ if TYPE_CHECKING:
 MAX_WORDS = 8_000
 #: A sentence of which this share is aligned with the original is the same sentence, edited.
 SAME = 0.5
-#: Letters of a value in a sentence, "part time": what is longer stands for several.
-VALUE = 15
 #: So many places that differ make a reworded sentence.
 SEVERAL = 3
 #: Letters of own sentences in a row that are a passage: within the text, and at its end, where a story goes on.
 OWN_PASSAGE, OWN_END = 250, 150
 #: From this share of capitalised words inside sentences on, capitals mark nouns, as in German, and no names.
 NOUNS = 0.17
-# Words of a negation, "does not have", and of a word that is misspelled with a space in it.
+# Words of a misspelling with a space in it.
 _FEW = 3
 # Letters of an abbreviation in capitals; longer words in capitals are headings, or shouted.
 _ACRONYM = 5
 # Marks a sentence that both texts have, which is aligned as one word.
 _WHOLE = "\0"
 _LETTER = re.compile(r"[A-Z]|[IVX]{1,4}")
-_DATED = re.compile(rf"(?:19|20)\d\d ?[-/.年] ?\d|\d ?[月日]|{MONTHS}")
-_LABELLED = re.compile(r"\s*[^\W\d][^:：\d]*[:：]")
-_HOUR = re.compile(r"\d[:：]\d\d")
 _NO_LETTER = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
 # After one of these a quotation, a part or a clause begins, with a capital.
@@ -91,10 +88,14 @@ class Context:
     is_originals: Callable[[str], bool] = lambda _: False
     has_frame: bool = False
     """Whether what stands at the edges of the text may be no part of it."""
+    is_view: bool = False
+    """Whether a word at the edge of the text may be a label of a view: "News" above a page to print."""
     allowed: AbstractSet[Kind] | None = None
     """Where a few other edits decide, the comparison ends with these; ``None``: it never ends early."""
     read: dict[tuple[str, bool], _Sentence] = field(default_factory=dict)
     """The sentences of the text that were read, for the next original."""
+    now: float = inf
+    """When the text was fetched, in seconds since 1970: a date by itself that is later is an event's."""
     least: float = 0.0
     """Of a text with a lower score no edit is named, and its score is a bound."""
 
@@ -128,13 +129,15 @@ def compare(lines: Sequence[str], original: Original, context: Context | None = 
     """
     context = context or Context()
     here = _read(lines)
+    # What follows the most that is read may be anything.
+    beside = [Edit(Kind.TOO_LONG, "")] if len(here) > MAX_WORDS else []
     if context.counts is not None:
         here = [each for each in here if context.counts(each[0])]
-    moved = [*moved_lines(here, original.sentences), *replaced_values(lines, original.lines)]
+    beside += [*moved_lines(here, original.sentences, context.is_sites), *replaced_values(lines, original.lines)]
     if {text for text, _ in here} <= {text for text, _ in original.sentences}:
-        return Comparison((*moved,), 1.0)
+        return Comparison((*beside,), 1.0)
     found = _Alignment(here, original, context).comparison()
-    return found._replace(edits=(*found.edits, *moved))
+    return found._replace(edits=(*found.edits, *beside))
 
 
 class _Sentence:
@@ -170,7 +173,7 @@ class _Sentence:
 
     @cached_property
     def weight(self) -> int:
-        return _weight(self.folded)
+        return weight_of(self.folded)
 
 
 class _Stream:
@@ -290,7 +293,7 @@ class _Alignment:
                 continue
             if _is_edited(counted, unmatched):
                 found = [*self._edited(sentence, places)]
-                own += unmatched - sum(_weight(tokens(folded(e.here))) for e in found if e.kind is Kind.SLIP)
+                own += unmatched - sum(weight_of(tokens(folded(e.here))) for e in found if e.kind is Kind.SLIP)
                 edits += found
             else:
                 edits.append(self._own(sentence, places))
@@ -313,10 +316,12 @@ class _Alignment:
             elif places.stop > MAX_WORDS:
                 yield sentence, places, 0, _UNREAD
                 return
-            elif self._is_free(sentence, self.context.is_sites):
+            elif self._is_label_of_view(sentence, places) or (
+                self._is_free(sentence, self.context.is_sites) and not self._is_instead(sentence, places)
+            ):
                 yield sentence, places, 0, _FREE
             else:
-                unmatched = _weight(self.here.words[p] for p in places if self.match[p] < 0)
+                unmatched = weight_of(self.here.words[p] for p in places if self.match[p] < 0)
                 yield sentence, places, sentence.weight, unmatched
 
     # --- a sentence that the original has not
@@ -325,7 +330,7 @@ class _Alignment:
         instead, kind = self._in_place(sentence, places), Kind.ADDED
         if sentence.is_label:
             is_slip = bool(instead) and self._is_slip(sentence.folded, _Sentence(instead, is_line=True).folded)
-            is_fact = self._has_own_number(sentence) and _is_value(sentence.text)
+            is_fact = self._has_own_number(sentence) and is_value(sentence.text, self.context.now)
             kind = Kind.SLIP if is_slip else Kind.LINE if instead else Kind.ADDED_FACT if is_fact else Kind.LINE_ADDED
         elif self._has_own_fact(sentence) and not (self.context.has_frame and self._is_at_edge(places)):
             kind = Kind.ADDED_FACT
@@ -362,7 +367,7 @@ class _Alignment:
             for place in range(start, stop):
                 if there.words[place][0] != _WHOLE and place not in self.taken:
                     number = there.sentence_of[place]
-                    gone[number] = gone.get(number, 0) + _weight([there.words[place]])
+                    gone[number] = gone.get(number, 0) + weight_of([there.words[place]])
             lines = [s for n, w in gone.items() if w > (1 - SAME) * (s := there.sentences[n]).weight or not s.weight]
             self._gone_last = [line for line in lines if not self._is_free(line, self.context.is_originals)]
             self._last_gap = start, stop
@@ -371,12 +376,23 @@ class _Alignment:
     def _is_at_edge(self, places: range) -> bool:
         return all(m < 0 for m in self.match[: places.start]) or all(m < 0 for m in self.match[places.stop :])
 
-    @staticmethod
-    def _is_free(sentence: _Sentence, is_sites: Callable[[str], bool]) -> bool:
-        """Return whether a line by itself tells nothing of its text: it is a credit, a dateline, a date, the site's."""
-        if not sentence.is_line:
+    def _is_free(self, sentence: _Sentence, is_sites: Callable[[str], bool]) -> bool:
+        """Return whether a line by itself tells nothing of its text: it is a credit, a dateline, a date, the site's.
+
+        A date that is to come is no date of a publication.
+        """
+        if not sentence.is_line or is_to_come(sentence.text, self.context.now):
             return False
         return is_free_line(sentence.text) or (len(sentence.text) <= SHORT and is_sites(sentence.text))
+
+    def _is_label_of_view(self, sentence: _Sentence, places: range) -> bool:
+        is_word = self.context.is_view and sentence.is_label and are_letters("".join(sentence.text.split()))
+        return is_word and self._is_at_edge(places)
+
+    def _is_instead(self, sentence: _Sentence, places: range) -> bool:
+        """Return whether a label of the site is the value that the original's text has as another one in its place."""
+        is_frame = self.context.has_frame and self._is_at_edge(places)
+        return not is_frame and not is_free_line(sentence.text) and bool(self._in_place(sentence, places))
 
     def _has_own_fact(self, sentence: _Sentence) -> bool:
         """Return whether *sentence* has a number or a name that the original has nowhere."""
@@ -405,7 +421,7 @@ class _Alignment:
         ]
         # What is replaced by a whole clause is rewritten in as many places as it has values.
         count = sum(
-            1 + max(_weight(tokens(folded(text))) for text in (edit.here, edit.there)) // VALUE
+            1 + max(weight_of(tokens(folded(text))) for text in (edit.here, edit.there)) // VALUE
             for edit in found
             if edit.kind in {Kind.WORD, Kind.LEFT_OUT, Kind.ADDED}
         )
@@ -414,6 +430,15 @@ class _Alignment:
         words = Kind.LINE if sentence.weight <= SHORT else Kind.REWORDED if is_rewritten else Kind.WORD
         yield from (edit._replace(kind=words) if edit.kind is Kind.WORD else edit for edit in found)
         yield from self._moved(sentence, places, [here for here, _ in gaps])
+        yield from self._cut(sentence, places.stop - 1)
+
+    def _cut(self, sentence: _Sentence, last: int) -> Iterator[Edit]:
+        """Yield whether *sentence* ends with a number that goes on in the original: "20", "20 million euros"."""
+        number, after = sentence.words[-1], self.match[last] + 1
+        if number[0].isdecimal() and 0 < after < len(self.there.words) and self._continues(after, after - 1):
+            rest = self.there.written[after]
+            if not rest[:1].isdecimal():
+                yield Edit(Kind.NUMBER, number, joined([number, rest]), sentence.text)
 
     def _moved(self, sentence: _Sentence, places: range, own: list[list[str]]) -> Iterator[Edit]:
         """Yield whether *own* words stand at another place in the original's sentence, where that carries meaning.
@@ -461,12 +486,12 @@ class _Alignment:
         """Return the kind of edit that has *here* in the place of *there*; ``None`` if they are written otherwise."""
         ours, theirs = ([w.casefold() for w in words] for words in (here, there))
         numbers = numbers_in(ours), numbers_in(theirs)
-        if "".join(ours) == "".join(theirs) and numbers[0] == numbers[1]:
+        is_negated = any(map(is_negation, ours)) != any(map(is_negation, theirs))
+        if "".join(ours) == "".join(theirs) and numbers[0] == numbers[1] and not is_negated:
             return Kind.SYMBOL if ours == theirs else None
         if len(ours) == len(theirs) == 1 and is_variant(ours[0], theirs[0]):
             return None
-        is_negated = any(map(is_negation, ours)) != any(map(is_negation, theirs))
-        if is_negated and max(len(ours), len(theirs)) <= _FEW:
+        if is_negated:
             return Kind.NEGATION
         symbols = [[w for w in words if is_symbol(w)] for words in (ours, theirs)]
         if symbols[0] != symbols[1] and (all(symbols) or not OPERATORS.isdisjoint(symbols[0] + symbols[1])):
@@ -538,10 +563,6 @@ def _count(edits: Iterable[Edit], allowed: AbstractSet[Kind]) -> int:
     return sum(edit.kind not in allowed for edit in edits)
 
 
-def _weight(words: Iterable[str]) -> int:
-    return weight("".join([w for w in words if (w.isascii() and w.isalnum()) or not is_symbol(w)]))
-
-
 def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
     """Return the first sentences of *lines*, each once, and whether it is a line by itself; without their numbering."""
     read = ([s for portion in portions([line]) for s in sentences(portion)] for line in lines)
@@ -551,26 +572,6 @@ def _read(lines: Iterable[str]) -> list[tuple[str, bool]]:
         if len(found) > MAX_WORDS:
             break
     return [*zip(without_numbering([text for text, _ in found]), (is_line for _, is_line in found), strict=True)]
-
-
-def is_dated(line: str) -> bool:
-    """Return whether *line* stands by itself and has a date."""
-    return is_label(line) and _DATED.search(folded(line)) is not None
-
-
-def _is_value(line: str) -> bool:
-    """Return whether *line* gives a number or two: "When: 12 May 2027, 18:30"; not one to read, nor a dateline."""
-    if _weight(word for word in tokens(plain(line)) if not word[:1].isdecimal()) > VALUE or is_passing(line):
-        return False
-    return _LABELLED.match(line) is not None or not is_dated(line)
-
-
-def is_free_line(text: str) -> bool:
-    """Return whether a line by itself is of its publication: a credit, a dateline, a date, an age, a count of views."""
-    return not [*without_credits([plain(text)])] or (
-        # A date with an hour is that of an event.
-        is_label(text) and is_passing(text) and _HOUR.search(text) is None
-    )
 
 
 def names_of(sentence: str) -> list[str]:

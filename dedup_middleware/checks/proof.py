@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.checks.edits import Context, Original, compare, is_free_line
+from dedup_middleware.checks.edits import Context, Original, compare
+from dedup_middleware.checks.lists import is_free_line
 from dedup_middleware.checks.naming import is_host, name_of, row_of, title_edits
 from dedup_middleware.checks.subject import Subject, has_other_template, is_same_page, relation_of
 from dedup_middleware.checks.table import COPY, Edit, Kind, Relation, rejection_of
@@ -23,7 +25,15 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.addresses import has_other_version, is_view
 from dedup_middleware.text.clauses import ENDS, SHORT, clauses, folded, weight
-from dedup_middleware.text.words import are_letters, is_unspaced, numbers_in, terms, without_credits, without_links
+from dedup_middleware.text.words import (
+    are_letters,
+    is_unspaced,
+    numbers_in,
+    terms,
+    tokens,
+    without_credits,
+    without_links,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -119,7 +129,6 @@ class Prover:
     ) -> Context:
         """Return what the store has beside the two texts."""
         is_same_address = relation is Relation.SAME_ADDRESS
-        is_view = is_same_address and has_other_template(subject.page, original)
 
         def counts(sentence: str) -> bool:
             hashes = [self.hash_clause(clause) for clause, weight in clauses(sentence) if weight]
@@ -129,11 +138,13 @@ class Prover:
             # At the same address a name and a slip are as good as any other word.
             known=(lambda: None) if is_same_address else partial(self.lookup.known_words.beside, original.number),
             counts=None if subject.is_item or subject.weights.keys() <= counted else counts,
-            is_sites=partial(_is_label, self.lookup.shown_on(subject.page.url), is_view=is_view),
-            is_originals=partial(_is_label, self.lookup.shown_on(original.url), is_view=is_view),
+            is_sites=partial(shown.has_line, self.lookup.shown_on(subject.page.url)),
+            is_originals=partial(shown.has_line, self.lookup.shown_on(original.url)),
             has_frame=not subject.is_item,
+            is_view=not subject.is_item and is_same_address and has_other_template(subject.page, original),
             allowed=COPY[relation] if is_same_address else None,
             read=self.read,
+            now=time(),
             least=0.0 if is_same_address else self.least,
         )
 
@@ -414,6 +425,8 @@ class _There:
     def is_known(self, line: str) -> bool:
         """Return whether *line* is no text: words for a view, a title of the original, what stands around its text."""
         is_view_word = not titles.without_view(line) and any(map(str.isalnum, line))
+        # "3/5", "page 2".
+        is_view_word = is_view_word and all(map(self.contains, numbers_in(tokens(folded(line)))))
         if is_view_word or self.is_around(line):
             return True
         row = titles.row_of(line) if len(line) <= MAX_TITLE else ""
@@ -449,12 +462,6 @@ def _named(edits: Iterable[Edit], allowed: AbstractSet[Kind], *, are_all: bool) 
         yield edit
         if not are_all and edit.kind not in allowed:
             return
-
-
-def _is_label(site: Mapping[bytes, bytes], line: str, *, is_view: bool) -> bool:
-    """Return whether the short *line* is a label of a *site*, by what its pages have shown, or of a view of a page."""
-    # "Ingredients", "Back to the newsroom".
-    return (is_view and len(line) < SHORT and are_letters("".join(line.split()))) or shown.has_line(site, line)
 
 
 def _has_same_headline(names: Iterable[str], others: Iterable[str]) -> bool:

@@ -159,7 +159,7 @@ def short_values(
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
         for text, whole in zip(texts, texts if is_title else wholes, strict=False):
             written = text if is_title else str(value)
-            words, signs, to_come = titles.row_of(text), "".join(symbols_of(text)), _is_to_come(text, now)
+            words, signs, to_come = titles.row_of(text), "".join(symbols_of(text)), is_to_come(text, now)
             equal_by = f"{words} {signs}" if is_title else whole_of(whole)
             if equal_by.strip():
                 yield Value(name, words, signs, written, equal_by, is_title, to_come)
@@ -245,7 +245,7 @@ def _is_clock_reading(text: str, now: float | None) -> bool:
     )
 
 
-def _is_to_come(text: str, now: float) -> bool:
+def is_to_come(text: str, now: float) -> bool:
     """Return whether *text* begins with a day that is later than tomorrow, wherever one reads it."""
     if len(text) > _LONGEST_MOMENT or _DIGIT.search(text) is None:
         return False

@@ -66,8 +66,9 @@ MONTHS = (
     r"(?:january|february|april|august|september|october|november|december|"
     r"(?:jan|feb|mar|march|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?![a-z]))"
 )
-_DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? {MONTHS}|(?:19|20)\d\d)"
-_LABEL_MARK = re.compile(rf":(?= *\d)(?!(?<!\d:){_DATE_FOLLOWS})")
+#: A date behind a label.
+DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? {MONTHS}|(?:19|20)\d\d)"
+_LABEL_MARK = re.compile(rf":(?= *\d)(?!(?<!\d:){DATE_FOLLOWS})")
 # A longer text is no news page, and is not kept in memory.
 _MAX_REMEMBERED_LENGTH = 20_000
 #: The weight of a character of a dense script, in letters: 50 Han characters say about as much as 150 letters.
@@ -78,9 +79,11 @@ DENSE_WEIGHT = 3
 _POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
 #: Marks at which a sentence ends.
 ENDS = frozenset(".。！？!?；;…।؟")
+# After a digit: a raised one, a lowered one, a fraction.
+_BESIDE_DIGIT = re.compile(r"[²³¹⁰⁴-⁹₀-₉¼-¾⅐-⅞](?<=\d.)")
 # Runs of one class each, for `re` is slow where it stops at every character.
 _SENTENCE = re.compile(
-    r"[^。！？!?；;…।؟\n][^.。！？!?；;…।؟\n]*(?:(?:\.(?!\s|$)|!(?==))[^.。！？!?；;…।؟\n]*)*(?:[。！？!?；;…।؟]+[”’」』\"')）]*|\.|\n|$)"
+    r"[^。！？!?；;…।؟\n][^.。！？!?；;…।؟\n]*(?:(?:\.(?!\s|$)|!(?==)|(?<![^\s(])!(?=[A-Za-z_(]))[^.。！？!?；;…।؟\n]*)*(?:[。！？!?；;…।؟]+[”’」』\"')）]*|\.|\n|$)"
 )
 
 
@@ -105,8 +108,14 @@ def plain(text: str) -> str:
         text = _POINTS.sub("", text)
         for wide, narrow in FULL_WIDTH:
             text = text.replace(wide, narrow)
+        text = _BESIDE_DIGIT.sub(_apart, text)
         text = simplified(unicodedata.normalize("NFKC", text))
     return text
+
+
+def _apart(found: re.Match[str]) -> str:
+    # NFKC makes "106" of 10⁶, and "11⁄2" of 1½.
+    return f"^{found[0]}" if found[0] in "²³¹⁰⁴⁵⁶⁷⁸⁹" else f" {found[0]}"
 
 
 def clauses(text: str) -> list[tuple[str, int]]:

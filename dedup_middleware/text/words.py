@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dedup_middleware.common.patterns import pattern
@@ -22,7 +21,7 @@ from dedup_middleware.text.characters import (
     SPACELESS_CHARACTER,
     UNKNOWN,
 )
-from dedup_middleware.text.clauses import folded, without_separators
+from dedup_middleware.text.clauses import DATE_FOLLOWS, folded, is_label, weight, without_separators
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,7 +41,7 @@ def _symbols() -> str:
 SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
 _NUMERAL = "[零〇一二三四五六七八九十百千万亿两]"
 # A space may stand between characters of a script without spaces: each is a word.
-_NUMBER = pattern(rf"\d+(?:[.:,]\d+)*|{_NUMERAL}(?: ?{_NUMERAL})*")
+_NUMBER = pattern(rf"\d+(?:[.:,/^-]\d+)*|{_NUMERAL}(?: ?{_NUMERAL})*")
 _ASCII_WORD = pattern(r"[0-9]+|[A-Za-z]+")
 # A consonant of Thai, Lao, Burmese or Khmer, with the vowels written before and after it, and those stacked below.
 _BASE = rf"(?=\w)(?!\d)[{SPACELESS}]"
@@ -56,23 +55,26 @@ LETTERS = rf"[^\W\d_]+(?:[{LETTER_MARKS}]+[^\W\d_]*)*"
 _LETTERS = pattern(LETTERS)
 MINUS = "-"
 #: To leave one of these out is to write another formula.
-OPERATORS = frozenset("-+×÷±=")
+OPERATORS = frozenset("-+×÷±=!")
 _DASHES = frozenset("-\u2212\u2013")
 # Of a number, of a grade ("A-"), and in the place of a value (": -"): other dashes are typography.
 _MINUS = r"(?<![\w)])[-\u2212\u2013](?=\d)|(?<=[:(]\s)-(?=\s)|(?<=[A-Za-z])-(?!\w)"
-# "a != b", "a == b": elsewhere the mark of an exclamation is typography.
+# "a != b", "(!ready)": elsewhere the mark of an exclamation is typography.
 _NOT = "!"
-_SYMBOL = pattern(rf"[{SIGNS}]|{_NOT}(?==)|{_MINUS}")
-# A number with its marks: "25:23", "1.5"; a comma between numbers of a list has three digits after it, or another one.
-_TOKEN = pattern(rf"\d+(?:(?:[.:]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
+# "r^2", "r/2".
+_OF_FORMULA = r"(?<=[^\W\d])[/^](?=\d)"
+_SYMBOL = pattern(rf"[{SIGNS}]|{_NOT}(?==)|(?<![^\s(]){_NOT}(?=[A-Za-z_(])|{_OF_FORMULA}|{_MINUS}")
+# A number with its marks: "25:23", "1.5", "1/2", "10^6"; a comma between numbers of a list has three digits after it,
+# or another one. With a space on each side, or on none, a dash joins two numbers.
+_TOKEN = pattern(rf"\d+(?:(?:[.:/^-]\d+)+|,\d\d?(?![\d,]))|{WORD.pattern}|{_SYMBOL.pattern}")
+_DASH = pattern(r"[ \u2010-\u2014\u2212](?<=\d.)(?:(?<! )|[-\u2012-\u2014\u2212] )(?=\d)")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
 _TERM = pattern(rf"(?=([{_DENSE}]{{2}})).|(?<=[{_DENSE}])[{_DENSE}]|({WORD.pattern})")
-# What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
+# Variants of Chinese characters, as dictionaries have them; particles; and what is written for a times sign.
 _VARIANTS = [
     frozenset("的地得"),
     frozenset("x×"),
-    *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
-    *map(frozenset, zip("卫着借台痹叙背具仿", "衞著藉枱痺敍揹俱彷", strict=True)),
+    *map(frozenset, zip("账唯复苏了卫着借台痹叙背具仿", "帐惟覆甦瞭衞著藉枱痺敍揹俱彷", strict=True)),
 ]
 
 
@@ -111,15 +113,21 @@ def symbols_of(text: str) -> list[str]:
 def tokens(text: str) -> list[str]:
     """Return the words, the numbers and the symbols of *text*, as they are written. O(len(text)).
 
-    >>> tokens("It lost 25:23, at -1,600 m")
-    ['It', 'lost', '25:23', 'at', '-', '1600', 'm']
+    >>> tokens("It lost 25:23, at -1,600 m, in 2019 – 2020")
+    ['It', 'lost', '25:23', 'at', '-', '1600', 'm', 'in', '2019-2020']
     """
-    return [MINUS if token in _DASHES else token for token in _TOKEN.findall(without_separators(text))]
+    text = _DASH.sub(MINUS, without_separators(text).replace("⁄", "/"))
+    return [MINUS if token in _DASHES else token for token in _TOKEN.findall(text)]
 
 
 def is_symbol(token: str) -> bool:
     """Return whether one of the :func:`tokens` of a text is a symbol."""
     return token in {MINUS, _NOT} or _SYMBOL.fullmatch(token) is not None
+
+
+def weight_of(words: Iterable[str]) -> int:
+    """Return the weight of *words*, :func:`tokens` of a text, in letters; see `clauses.weight`. O(characters)."""
+    return weight("".join([w for w in words if (w.isascii() and w.isalnum()) or not is_symbol(w)]))
 
 
 def are_letters(text: str) -> bool:
@@ -194,8 +202,9 @@ _MAX_LINE = 120
 _CREDIT = pattern(
     r"""\W{0,3}(?:
     (?:©|\(c\)|copyright\b|all\ rights\ reserved)
-    |(?:(?:additional\ )?reporting|editing|edited|written|compiled|translated|photos?|photography|pictures?|image|video
-        |source|credits?|quelle|foto|bild|crédits?|fuente)\b(?:\ and\ \w+)?\s?(?:by\b|von\b|par\b|por\b|[:：])
+    |(?P<named>(?:(?:additional\ )?reporting|editing|edited|written|compiled|translated|photos?|photography|pictures?
+        |image|video|source|credits?|quelle|foto|bild|crédits?|fuente)\b
+        (?:\ and\ \w+)?\s?(?:by\b|von\b|par\b|por\b|[:：]))
     |(?:first|last|originally|zuletzt)?\ ?
         (?:updated|published|posted|modified|aktualisiert|veröffentlicht|publié|actualizado)\b
         (?=\W*(?:on|at|am|le|el)?\W*(?:[^\W\d]+,?\ )?[^\W\d]*\.?\ ?\d)
@@ -205,10 +214,12 @@ _CREDIT = pattern(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-# At the beginning of a paragraph: "LONDON (Reuters) - ", "新华社北京4月1日电（记者王明）".
+# In the place of a name: "Credits: 30", "Credit: EUR 500".
+_QUANTITY = pattern(rf"\W{{0,3}}(?:[^\W\d]{{1,3}}\W{{1,2}})?(?!{DATE_FOLLOWS})\d", re.IGNORECASE)
+# At the beginning of a paragraph, with a day or an agency: "LONDON (Reuters) - ", "新华社北京4月1日电（记者王明）".
 _DATELINE = pattern(
     r"[（(【]?[^\s，。（(]{0,14}\d{1,2}月\d{1,2}日[电電讯訊][)）】]?(?:\s?[（(][^）)]{0,30}[）)])?"
-    r"|[A-Z][A-Z.,/ ]{2,30}(?:,? (?:[A-Z][a-z]{2,8}\.? \d{1,2}))?\s?(?:\([A-Z][\w .]{1,20}\))?\s?[-—–]+\s"
+    r"|[A-Z][A-Z.,/ ]{2,30}(?:,? [A-Z][a-z]{2,8}\.? \d{1,2}|\s?(?=\())\s?(?:\([A-Z][\w .]{1,20}\))?\s?[-—–]+\s"
 )
 # The local part of an address has at most 64 characters (RFC 5321); without the limit a long word takes quadratic time.
 _LINK = pattern(r"(?:\b[a-z]{3,6}://|\bwww\.)[^\s<>（）]+|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]+\.[\w.]+")
@@ -217,35 +228,50 @@ _LINK = pattern(r"(?:\b[a-z]{3,6}://|\bwww\.)[^\s<>（）]+|(?<![A-Za-z0-9_.+-])
 def without_credits(paragraphs: Iterable[str]) -> Iterator[str]:
     """Yield *paragraphs* without credits and datelines. O(characters)."""
     for paragraph in paragraphs:
-        if len(paragraph) <= _MAX_LINE and _CREDIT.match(paragraph):
+        credit = _CREDIT.match(paragraph) if len(paragraph) <= _MAX_LINE else None
+        if credit and not (credit["named"] and _QUANTITY.match(paragraph, credit.end())):
             continue
         dateline = _DATELINE.match(paragraph)
         yield paragraph[dateline.end() :] if dateline else paragraph
 
 
-# "1 ", "12. ", "3:1 ", "(4) " before a line.
-_NUMBERED = pattern(r"\W{0,2}(?:\d{1,3}[:.])?(\d{1,4})[.:)\]]{0,2}\s+(?=\D)")
-# Lines in a row, and the share of these whose numbers follow one another.
-_FEWEST_NUMBERED, _IN_ORDER = 3, 0.8
+# "1 ", "12. ", "3:1 ", "(4) " before a line; group 2 is a mark behind the number.
+_NUMBERED = pattern(r"\W{0,2}(?:\d{1,3}[:.])?(\d{1,3})([.:)\]]{0,2})\s+(?=\D)")
+# Lines in a row, from 1 on, and from another number on: three quantities may follow one another.
+_FEWEST_NUMBERED, _FEWEST_FURTHER = 3, 5
 
 
 def without_numbering(paragraphs: Iterable[str]) -> list[str]:
-    """Return *paragraphs* without the numbers of lines, verses or sections, if they are numbered in their order.
+    """Return *paragraphs* without the numbers of lines, verses or sections, each by one more than the last.
 
-    Sites number the same lines in ways of their own, or not at all. O(paragraphs).
+    Sites number the same lines in ways of their own, or not at all. Those of short lines begin with 1, and have a
+    mark behind them: "2 eggs" has none. O(paragraphs).
 
-    >>> without_numbering(["1 In the beginning", "2 And the earth", "3 And God said"])
-    ['In the beginning', 'And the earth', 'And God said']
+    >>> without_numbering(["1. Wash your hands", "2. Open the box", "3. Count the pills", "20 pills are in it"])
+    ['Wash your hands', 'Open the box', 'Count the pills', '20 pills are in it']
     """
     lines = [*paragraphs]
-    if not any(map(_NUMBERED.match, lines)):
-        return lines
-    found = [(place, match, int(match[1])) for place, line in enumerate(lines) if (match := _NUMBERED.match(line))]
-    steps = sum(after[2] - before[2] == 1 for before, after in pairwise(found))
-    if len(found) >= _FEWEST_NUMBERED and steps >= _IN_ORDER * (len(found) - 1):
-        for place, match, _ in found:
-            lines[place] = lines[place][match.end() :]
+    runs: dict[str, list[tuple[int, re.Match[str]]]] = {}
+    for place, line in enumerate(lines):
+        if found := _NUMBERED.match(line):
+            run = runs.setdefault(found[2], [])
+            if run and int(found[1]) != int(run[-1][1][1]) + 1:
+                _strip(lines, run)
+                run.clear()
+            run.append((place, found))
+    for run in runs.values():
+        _strip(lines, run)
     return lines
+
+
+def _strip(lines: list[str], run: list[tuple[int, re.Match[str]]]) -> None:
+    """Remove the numbers of a *run* of lines, if they number these."""
+    begins = run[0][1][1] == "1"
+    is_marked = begins and run[0][1][2] != ""
+    is_text = is_marked or 2 * sum(is_label(lines[place]) for place, _ in run) <= len(run)
+    if is_text and len(run) >= (_FEWEST_NUMBERED if begins else _FEWEST_FURTHER):
+        for place, found in run:
+            lines[place] = lines[place][found.end() :]
 
 
 def without_links(paragraphs: Iterable[str]) -> Iterator[str]:
