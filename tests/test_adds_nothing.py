@@ -109,7 +109,7 @@ def test_credits_are_no_words_of_a_page(credit, other):
 
 
 DATELINES = (
-    *((story, dateline) for dateline in ("LONDON (Reuters) - ", "HARBOUR TOWN, May 5 (AP) — ", "PARIS – ")),
+    *((story, dateline) for dateline in ("LONDON (Reuters) - ", "HARBOUR TOWN, May 5 (AP) — ", "PARIS, May 5 – ")),
     *(
         (zh_story, dateline)
         for dateline in ("新华社北京4月1日电 ", "（新华社北京4月1日电）", "本报讯5月6日电（记者王明）")

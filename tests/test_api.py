@@ -165,7 +165,7 @@ class TestMistakes:
             ({"wait": 1}, "wait is not an option of Deduplicator"),
             (
                 {"fingerprint": "sha1"},
-                "DEDUP_FINGERPRINT = 'sha1' is not valid. Use \"clauses\", or the name of a method",
+                "DEDUP_FINGERPRINT = 'sha1' is not valid: the names are clauses, paragraphs",
             ),
         ],
     )

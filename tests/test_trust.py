@@ -387,7 +387,7 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal():
     shown = [
         info_text(info),
         *(explanation_text(bare | {"stored": page, "fetched_last": last}) for page in (stored, copy)),
-        overrides_text([{"url": "http://a/", "original_url": "http://b/", "time": evil}], removed=None),
+        overrides_text([{"url": "http://a/", "original_url": "http://b/", "time": evil, "keys": [evil]}], removed=None),
         item_text(item),
     ]
     assert [text for text in shown if re.search("[\x1b\x07\x9b]", text)] == []

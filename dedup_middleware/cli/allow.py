@@ -65,7 +65,7 @@ def overrides_text(found: Sequence[dict[str, Any]], *, removed: str | None) -> s
         f"{time[:19].replace('T', ' ')}  {keys}{url}\n    {how} {original}"
         for time, keys, url, original in (
             (
-                each["time"],
+                one_line(each["time"]),
                 "".join(f"{one_line(key)} " for key in each["keys"]),
                 *(one_line(each[name] or NO_PAGE) for name in ("url", "original_url")),
             )
