@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -372,20 +372,27 @@ class _There:
         Each with how it is shown; ``None`` for what is no short value. Nothing where the original's items are unknown.
         """
         item, known = subject.item, self._content
-        if item is None or known is None:
+        # A page may have thousands of rows, and so may its copy.
+        if item is None or known is None or item.hashes() in known.items:
             return []
         items: Iterable[AbstractSet[bytes]] = known.items
         if subject.is_item:
             # Of several texts, one that differs may be that of any.
             texts = [each for each in items if HAS_TEXT in each]
             items = [each for each in texts if item.text_hash in each] or (texts if len(texts) == 1 else ())
-        own: list[tuple[Value | None, bytes, str]] = [
-            (value, hash_of(value), f"{value.field}{IS}{value.written}") for value in item.values
-        ]
-        own += [(None, item.class_hash, f"class{IS}{item.kind}")] * bool(item.kind)
-        found = ([(v, w) for v, h, w in own if h not in each and (v or ANY_CLASS not in each)] for each in items)
-        text = subject.lines[0] if subject.lines else ""
-        missing: list[tuple[Value | None, str]] = min(found, key=len, default=[(None, f"text{IS}{text}")])
+        own: dict[bytes, tuple[Value | None, str]] = {
+            hash_of(value): (value, f"{value.field}{IS}{value.written}") for value in item.values
+        }
+        if item.kind:
+            own[item.class_hash] = None, f"class{IS}{item.kind}"
+        shared = ((own.keys() & each, each) for each in items)
+        # Sorted, for the order of a set is another one in each process.
+        best = max(shared, key=lambda found: (len(found[0]), sorted(found[0])), default=None)
+        if best is None:
+            return [(None, f"text{IS}{subject.lines[0] if subject.lines else ''}")]
+        missing = [shown for hash_, shown in own.items() if hash_ not in best[0]]
+        if ANY_CLASS in best[1]:
+            missing = [shown for shown in missing if shown[0] is not None]
         # A text that stands in another field: "before" and "after".
         elsewhere = known.values if item.fields else frozenset()
         return missing + [(None, f) for f, both, alone in item.fields if both not in elsewhere and alone in elsewhere]
@@ -478,12 +485,9 @@ class _Told:
     """A text in which others are looked for, wherever its lines break."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._text, self._edges = "", set[int]()
-        for line in lines:
-            self._edges.add(len(self._text))
-            self._text += f" {' '.join(line.split())}"
-        self._edges.add(len(self._text))
-        self._text += " "
+        told = [f" {' '.join(line.split())}" for line in lines]
+        self._text = f"{''.join(told)} "
+        self._edges = {0, *accumulate(map(len, told))}
 
     def has(self, lines: Iterable[str]) -> bool:
         """Return whether the text has these *lines* in a row, each of them whole: no half of a sentence."""
@@ -492,7 +496,12 @@ class _Told:
         return start >= 0 and self._is_edge(start) and self._is_edge(start + len(wanted) - 1)
 
     def _is_edge(self, place: int) -> bool:
-        return place in self._edges or self._text[:place].rstrip("”’」』\"')）")[-1:] in ENDS
+        before = self._text[max(0, place - _MARKS) : place].rstrip("”’」』\"')）")
+        return place in self._edges or before[-1:] in ENDS
+
+
+# Characters before a place that may be the mark of a sentence, and quotes and brackets behind that.
+_MARKS = 4
 
 
 def _shown(subject: Subject) -> tuple[str, str]:

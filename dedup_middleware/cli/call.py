@@ -66,7 +66,7 @@ class Call:
 
     @property
     def log(self) -> Path:
-        """The path of the records; :class:`RecordsError` if there are none."""
+        """The path of the records; :class:`RecordsError` without records."""
         return log_of(self.config)
 
     @cached_property

@@ -207,7 +207,7 @@ def verdict_on(page: Page, index: Index, is_earlier: Callable[[StoredPage], bool
 
 
 def placed(page: Page, verdict: Verdict) -> Page:
-    """Return a keyed *page* with this *verdict* as it is claimed and stored: in the place of its key.
+    """Return a keyed *page* with this *verdict* as it is claimed and stored: at the place of its key.
 
     The values that a crawl gives second have a place of their own, so that each repetition of either is found.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from email.utils import parsedate
@@ -125,44 +125,51 @@ def list_of(path: str) -> str:
     return field if place.isdecimal() else ""
 
 
-def short_values(
-    values: Iterable[tuple[str, Plain]],
-    lists: frozenset[str],
-    url: str,
-    headlines: Collection[str] = (),
-    *,
-    are_named: bool,
-) -> Iterator[Value]:
-    """Yield what is short in *values* of an item of the page at *url*; nothing of *lists*, and *headlines* by parts.
+class Given(NamedTuple):
+    """A value of an item as it was given."""
 
-    Unless their fields *are_named* in the settings, without what is not content. `UncheckableError` for a number that
-    has no text.
+    field: str
+    value: Plain
+    texts: Sequence[str]
+    """The value as a text; of a price, with two decimals too."""
+    counts: bool
+    """Whether it is content of the page, and does not come from the fetch."""
+
+
+def given_by(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Given]:
+    """Yield each of the *values* of an item of the page at *url*; where its fields *are_named* in a setting, all count.
+
+    `UncheckableError` for a number that has no text.
     """
     now = time.time()
     for field, value in values:
-        if list_of(str(field)) in lists and isinstance(value, str) and not is_url(value):
-            continue
         try:
-            name = str(field)
-            if not are_named and is_of_fetch(name, str(value), url, now):
-                continue
-            is_title, wholes = isinstance(value, str) and " ".join(value.split()) in headlines, [str(value)]
-            if isinstance(value, str) and not is_url(value):
-                short = _short_text(value)
-                texts = [] if short is None else [*titles.parts(short)] if is_title else [short]
-            elif isinstance(value, (bool, int, str)):
-                texts = wholes
-            else:
+            texts = [value if isinstance(value, str) else str(value)]
+            if not isinstance(value, (str, int)):
                 # A page writes a price with two decimals. As a Decimal, 1E+999999999 would have a gigabyte of digits.
-                texts = wholes = [str(value), f"{float(value):.2f}"]
+                texts.append(f"{float(value):.2f}")
         except ValueError as error:  # more digits than Python writes
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
-        for text, whole in zip(texts, texts if is_title else wholes, strict=False):
-            written = text if is_title else str(value)
-            words, signs, to_come = titles.row_of(text), "".join(symbols_of(text)), is_to_come(text, now)
+        yield Given(field, value, texts, are_named or not _is_of_fetch(field, texts[0], url, now))
+
+
+def short_values(given: Iterable[Given], lists: frozenset[str], headlines: Collection[str]) -> Iterator[Value]:
+    """Yield what counts and is short of what an item has *given*: *headlines* by their parts, nothing of *lists*."""
+    now = time.time()
+    for field, value, texts, counts in given:
+        is_text = isinstance(value, str) and not is_url(value)
+        if not counts or (is_text and list_of(field) in lists):
+            continue
+        written, parts = texts[0], texts
+        is_title = is_text and " ".join(written.split()) in headlines
+        if is_text:
+            short = _short_text(written)
+            parts = [] if short is None else titles.parts(short) if is_title else [short]
+        for part, whole in zip(parts, parts if is_title else texts, strict=False):
+            words, signs, to_come = titles.row_of(part), "".join(symbols_of(part)), is_to_come(part, now)
             equal_by = f"{words} {signs}" if is_title else whole_of(whole)
             if equal_by.strip():
-                yield Value(name, words, signs, written, equal_by, is_title, to_come)
+                yield Value(field, words, signs, part if is_title else written, equal_by, is_title, to_come)
 
 
 # Dashes and quotes that sites set otherwise.
@@ -178,10 +185,10 @@ def whole_of(text: str) -> str:
     return " ".join(folded(text).translate(_TYPOGRAPHIC).split())
 
 
-def is_of_fetch(field: str, text: str, url: str, now: float) -> bool:
+def _is_of_fetch(field: str, text: str, url: str, now: float) -> bool:
     """Return whether the value *text* of a *field* comes from the fetch, or is the address of the page at *url*.
 
-    A file at the same address with other parameters is none.
+    The URL of a file is content, also where it differs from that of the page in parameters alone.
     """
     if is_url(text) and is_same_address(text, url) and not is_file(text):
         return True

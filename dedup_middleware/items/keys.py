@@ -82,7 +82,7 @@ class ItemKeys:
 
 
 def _value_at(item: Any, path: str) -> Any:
-    """Return the value at *path* in *item*: ``sku``, ``offer.sku``, ``codes.0``; ``None`` if there is none."""
+    """Return the value at *path* in *item*: ``sku``, ``offer.sku``, ``codes.0``; ``None`` if nothing is there."""
     fields = {str(n): each for n, each in enumerate(item)} if isinstance(item, (list, tuple)) else item_fields(item)
     if fields is None:
         return None

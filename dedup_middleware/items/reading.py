@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
@@ -15,8 +14,8 @@ from dedup_middleware.extraction.features import MAX_TITLE, is_age
 from dedup_middleware.fingerprints import FAST_HASH_BYTES, fast_hash
 from dedup_middleware.items.item_values import (
     Value,
+    given_by,
     is_long,
-    is_of_fetch,
     is_url,
     item_fields,
     item_values,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.common.budget import Budget
     from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.items.item_values import Plain
+    from dedup_middleware.items.item_values import Given
     from dedup_middleware.model import Fingerprint, Page
 
 _DIGEST_BYTES = 8
@@ -48,9 +47,9 @@ IS = ": "
 
 
 #: What the store has of each item that has text, beside a hash of that.
-HAS_TEXT = fast_hash("text\n")
+HAS_TEXT = fast_hash("\0text")
 #: What it has of items whose class is not known, those of an archive.
-ANY_CLASS = fast_hash("class\n")
+ANY_CLASS = fast_hash("\0class")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,8 @@ class ItemText:
 
     @property
     def class_hash(self) -> bytes:
-        return fast_hash(f"class\n{self.kind}")
+        """The hash of its class, which no value has."""
+        return fast_hash(f"\0class{self.kind}")
 
     def hashes(self) -> frozenset[bytes]:
         """Return what the store has of it: hashes of its class, its values, and its text."""
@@ -132,9 +132,10 @@ class ItemCheck:
             fingerprint()
         names, are_named = _names(texts, page), self._fields is not None
         headlines = {text for text, is_headline in names.items() if is_headline}
-        short = tuple(dict.fromkeys(short_values(values, lists, page.url, headlines, are_named=are_named)))
+        given = [*given_by(values, page.url, are_named=are_named)]
+        short = tuple(dict.fromkeys(short_values(given, lists, headlines)))
         budget.check_time()
-        content = [*_content(values, page.url, are_named=are_named)]
+        content = [*_content(given)]
         long = [(field, text) for field, text, is_text in content if is_text and list_of(field) not in lists]
         fields = [(f, fast_hash(f"{f}\n{text}"), fast_hash(f"\n{text}")) for f, text in long] if len(long) > 1 else ()
         digest, kind = _digest(content), type(item)
@@ -148,7 +149,7 @@ class ItemCheck:
         values, a line each. `UncheckableError` as for :meth:`read`.
         """
         values = [each for each in item_values(item, self._fields) if each[0] not in key]
-        content = [*_content(values, url, are_named=self._fields is not None)]
+        content = [*_content(given_by(values, url, are_named=self._fields is not None))]
         if sum(len(text) for _, text, _ in content) > self._max_characters:
             raise UncheckableError(Reason.TOO_LARGE)
         self.note_fields(item)
@@ -166,20 +167,15 @@ class ItemCheck:
         return replace(more, weights={**page.fingerprint.weights, **more.weights})
 
 
-def _content(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[tuple[str, str, bool]]:
-    """Yield what *values* of an item of the page at *url* contain: the field, the value, and whether it is a text.
+def _content(given: Iterable[Given]) -> Iterator[tuple[str, str, bool]]:
+    """Yield what an item has *given* that is content: the field, the value, and whether it is a text.
 
-    What comes from the fetch does not count, unless the fields *are_named*, nor do lines of a text that are an age.
+    Lines of a text that are an age do not count.
     """
-    now = time.time()
-    for field, value in values:
-        try:
-            text = value if isinstance(value, str) else str(value)
-        except ValueError as error:  # more digits than Python writes
-            raise UncheckableError(Reason.UNREADABLE_ITEM) from error
+    for field, _, (text, *_), counts in given:
         if is_long(text) and not is_url(text):
             yield field, "\n".join(line for line in text.split("\n") if not is_age(line)), True
-        elif are_named or not is_of_fetch(field, text, url, now):
+        elif counts:
             yield field, text, False
 
 

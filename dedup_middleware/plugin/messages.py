@@ -192,7 +192,7 @@ def dropped(visit: Visit) -> str:
 
 
 def fields_not_found(fields: Collection[str]) -> str:
-    """Return the warning that no item had these *fields*, which a setting names; nothing if there are none."""
+    """Return the warning that no item had these *fields*, which a setting names; an empty text without any."""
     names = ", ".join(map(repr, sorted(fields)))
     return f"no item had the DEDUP_ITEM_FIELDS {names}: check the spelling" if names else ""
 

@@ -163,7 +163,7 @@ class Counts:
 
 
 def kept(numbers: Mapping[str, int], of: str = "") -> Counter[str]:
-    """Return how many pages were kept, by reason, or by verdict where there is none; or of the items *of* that name.
+    """Return how many pages were kept, by reason, or by verdict without a reason; or of the items *of* that name.
 
     Without pages whose items are judged by their keys: none of these keeps an item.
     """

@@ -198,7 +198,7 @@ def _cut(text: str) -> str:
     return one_line(text, EVIDENCE_CHARACTERS)
 
 
-# Recorders cut texts so, and the report does once more: another program may have written the records.
+# Recorders cut texts so, and the report does again: another program may have written the records.
 
 
 def cut_evidence(texts: Iterable[str]) -> list[str]:
@@ -550,7 +550,7 @@ def crawl_named(log: Path, crawl: str | None) -> str | None:
 
 
 def log_of(config: Config) -> Path:
-    """Return the path of the configured records; :class:`RecordsError` if there are none."""
+    """Return the path of the configured records; :class:`RecordsError` without one."""
     if config.log is None and config.log_is_default:
         raise RecordsError("No records are named", "Use --spider NAME, or -s DEDUP_LOG=PATH.")
     if config.log is None:
