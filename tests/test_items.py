@@ -68,6 +68,10 @@ def test_an_item_of_another_class_is_another_item(site, crawl, kind):
     outcome = crawl("sample_spiders.Steps", steps=[{"url": first}, {"url": again, "cb_kwargs": {"kind": kind}}])
 
     assert (outcome.kept, outcome.dropped) == ([first, again], [])
+    # Where fields are named, these are all that counts.
+    steps = [{"url": first}, {"url": again, "cb_kwargs": {"kind": kind}}]
+    named = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["title"]})
+    assert named.kept == [first]
 
 
 @pytest.mark.every_scrapy

@@ -65,7 +65,7 @@ class ItemText:
     digest: bytes = b""
     """8 bytes that change with any character of what it contains, without what comes from the fetch."""
     kind: str = ""
-    """The name of its class; empty where that says nothing."""
+    """The name of its class; empty where that does not count."""
     fields: tuple[tuple[str, bytes, bytes], ...] = ()
     """Of each of its texts if they are several: the field, and the hashes of both together and of the text alone."""
 
@@ -138,9 +138,11 @@ class ItemCheck:
         content = [*_content(given)]
         long = [(field, text) for field, text, is_text in content if is_text and list_of(field) not in lists]
         fields = [(f, fast_hash(f"{f}\n{text}"), fast_hash(f"\n{text}")) for f, text in long] if len(long) > 1 else ()
-        digest, kind = _digest(content), type(item)
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        return ItemText(budget.watched(tuple(prose)), short, fingerprint, (*names,), digest, name, tuple(fields))
+        # Where fields are named, these are all that counts.
+        kind = "" if are_named else f"{type(item).__module__}.{type(item).__qualname__}"
+        return ItemText(
+            budget.watched(tuple(prose)), short, fingerprint, (*names,), _digest(content), kind, tuple(fields)
+        )
 
     def exact(self, item: Any, url: str, key: Sequence[str]) -> tuple[bytes, ItemContent]:
         """Return 8 bytes that change with any character of what *item* of the page at *url* contains, and its content.
